@@ -214,9 +214,7 @@ class Schema:
         """The attributes of both; the left location stays. A name on both sides is an error (001 D17)."""
         both = [a.name for a in other if a.name in self]
         if both:
-            raise SchemaError(
-                f"both sides have an attribute {both[0]!r}", hint="rename it on one side before joining"
-            )
+            raise SchemaError(f"both sides have an attribute {both[0]!r}", hint="rename it on one side before joining")
         return Schema(self.attributes + other.attributes, self.location or other.location)
 
     def check_row(self, row: Sequence[Any], what: str) -> tuple[Value, ...]:

@@ -1,0 +1,110 @@
+"""What all operators share: a kind, a schema, children, and one readable text form."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, fields, replace
+from enum import Enum
+from functools import cached_property
+from typing import Any
+
+from astralq.errors import PlanError
+from astralq.schema import BIGINT, TIMESTAMP, Attribute, Schema
+
+STAMP = (Attribute("_t", TIMESTAMP), Attribute("_i", BIGINT), Attribute("_n", BIGINT))
+"""The pseudo-columns of a stream's tuple: its timestamp, batch index and position."""
+
+
+class Kind(Enum):
+    """What an operator gives."""
+
+    STREAM = "stream"  # 001 D15
+    RELATION = "relation"  # 001 D12
+    WINDOWS = "stream of windows"  # 003 §3
+
+
+@dataclass(frozen=True)
+class Operator:
+    """A node of a query: immutable, typed, and valid, or it could not have been built."""
+
+    def __post_init__(self) -> None:
+        _ = self.schema  # computing it checks every name and type
+        self.check()
+
+    def check(self) -> None:
+        """Raises a PlanError if the operator cannot be valid."""
+
+    @property
+    def kind(self) -> Kind:
+        raise NotImplementedError
+
+    @cached_property
+    def schema(self) -> Schema:
+        """The attributes of its tuples."""
+        raise NotImplementedError
+
+    @property
+    def stamped(self) -> bool:
+        """Whether each tuple has the stamp of one stream's tuple: streams, and what keeps their tuples."""
+        return self.kind is Kind.STREAM
+
+    @cached_property
+    def readable(self) -> Schema:
+        """What expressions over its tuples may name: the attributes, and the pseudo-columns if stamped."""
+        if not self.stamped:
+            return self.schema
+        return Schema(self.schema.attributes + STAMP, self.schema.location)
+
+    @cached_property
+    def children(self) -> tuple[Operator, ...]:
+        """The operators that it takes its tuples from."""
+        return tuple(v for v in (getattr(self, f.name) for f in fields(self)) if isinstance(v, Operator))
+
+    @property
+    def label(self) -> str:
+        """The operator and its parameters in one line."""
+        raise NotImplementedError
+
+    def walk(self) -> Iterator[Operator]:
+        """This operator and all below it, outermost first."""
+        yield self
+        for c in self.children:
+            yield from c.walk()
+
+    def transform(self, f: Callable[[Operator], Operator]) -> Operator:
+        """The tree with f applied to every operator, innermost first."""
+        changed: dict[str, Any] = {}
+        for field in fields(self):
+            old = getattr(self, field.name)
+            if isinstance(old, Operator) and (new := old.transform(f)) is not old:
+                changed[field.name] = new
+        return f(replace(self, **changed) if changed else self)
+
+    def __str__(self) -> str:
+        return "\n".join(self._lines("", ""))
+
+    __repr__ = __str__
+
+    def explain(self) -> str:
+        """The text form with each operator's kind and attributes beside it."""
+        left = self._lines("", "")
+        right = [f"{op.kind.value} ({op.schema})" for op in self.walk()]
+        width = max(map(len, left))
+        return "\n".join(f"{a:<{width}}   {b}" for a, b in zip(left, right, strict=True))
+
+    def _lines(self, first: str, rest: str) -> list[str]:
+        lines = [first + self.label]
+        for k, c in enumerate(self.children):
+            last = k == len(self.children) - 1
+            lines += c._lines(rest + ("└─ " if last else "├─ "), rest + ("   " if last else "│  "))
+        return lines
+
+
+def expect(op: Operator, kind: Kind, what: str, hint: str) -> None:
+    """An error unless the operator gives what is wanted."""
+    if op.kind is not kind:
+        raise PlanError(f"{what} takes a {kind.value}, and this is a {op.kind.value}:\n{op}", hint=hint)
+
+
+STREAM_HINT = "turn a relation into a stream with istream(), dstream() or rstream()"
+RELATION_HINT = "turn a stream into a relation with a window, for example [ROWS 10]"

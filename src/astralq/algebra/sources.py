@@ -1,0 +1,207 @@
+"""Where tuples come from: pushed streams, sensed streams, and stored relations (003 §3's three extents)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import Enum
+from functools import cached_property
+
+from astralq.algebra.base import STAMP, Kind, Operator
+from astralq.errors import PlanError
+from astralq.schema import BIGINT, BOOLEAN, STRING, TIMESTAMP, Schema, Value
+from astralq.timeline import Duration, Instant, format_duration, format_instant
+
+
+def _check_names(schema: Schema, what: str) -> None:
+    if not schema.attributes:
+        raise PlanError(f"{what} has no attributes", hint="declare at least one")
+    reserved = [a.name for a in schema if a.name.lower() in ("_t", "_i", "_n")]
+    if reserved:
+        raise PlanError(
+            f"{what} declares {reserved[0]!r}, which is the name of a pseudo-column",
+            hint=f"{', '.join(a.name for a in STAMP)} are in every stream; choose another name",
+        )
+
+
+@dataclass(frozen=True, repr=False)
+class StreamSource(Operator):
+    """A pushed stream (003's receive; 001 D13 to D15, 002 D7 to D9, 000 D4, 004 Definition 2.1).
+
+    `timestamp` names the attribute that stamps a tuple; without it a tuple is stamped on arrival.
+    Simultaneous tuples are ordered by `position_by`, else by all values. One timestamp is one batch with
+    i = 0, unless `batch_by` names the attribute that holds i, or `batch_each_row` numbers every tuple.
+    A schema with a location makes the stream spatio-temporal (004 Definition 3.1).
+    """
+
+    name: str
+    declared: Schema
+    timestamp: str | None = None
+    position_by: tuple[str, ...] = ()
+    batch_by: str | None = None
+    batch_each_row: bool = False
+
+    @property
+    def kind(self) -> Kind:
+        return Kind.STREAM
+
+    @cached_property
+    def schema(self) -> Schema:
+        return self.declared
+
+    def check(self) -> None:
+        _check_names(self.declared, f"stream {self.name}")
+        if self.timestamp is not None and self.declared[self.timestamp].type != TIMESTAMP:
+            found = self.declared[self.timestamp].type
+            raise PlanError(f"stream {self.name}: {self.timestamp!r} is {found}, not TIMESTAMP")
+        for name in self.position_by:
+            self.declared.index(name)
+        if self.batch_by is not None and self.batch_each_row:
+            raise PlanError(f"stream {self.name}: batches are given twice", hint="BATCH BY or BATCH EACH ROW, not both")
+        if self.batch_by is not None and not self.declared[self.batch_by].type.is_integral:
+            raise PlanError(f"stream {self.name}: BATCH BY {self.batch_by!r} is not an INT or BIGINT")
+
+    @property
+    def label(self) -> str:
+        return f"STREAM {self.name}"
+
+
+@dataclass(frozen=True, repr=False)
+class SensedSource(Operator):
+    """A pulled stream: each site is measured at t0 + k·every, in the order of the sites (003's acquire)."""
+
+    name: str
+    declared: Schema
+    every: Duration
+    sites: tuple[Value, ...]
+    site: str
+    time: str
+
+    @property
+    def kind(self) -> Kind:
+        return Kind.STREAM
+
+    @cached_property
+    def schema(self) -> Schema:
+        return self.declared
+
+    def check(self) -> None:
+        _check_names(self.declared, f"stream {self.name}")
+        self.declared.index(self.site)
+        if self.declared[self.time].type not in (TIMESTAMP, BIGINT):
+            raise PlanError(f"stream {self.name}: the time {self.time!r} is not a TIMESTAMP")
+        if self.every <= 0:
+            raise PlanError(
+                f"stream {self.name} is sensed every {format_duration(self.every)}",
+                hint="the acquisition interval is longer than nothing",
+            )
+        if not self.sites or len(set(self.sites)) != len(self.sites):
+            raise PlanError(f"stream {self.name}: the sites {self.sites} are not a list of different sites")
+
+    @property
+    def measured(self) -> tuple[str, ...]:
+        """The attributes that a site's sensor gives; its name and the time are filled in."""
+        given = (self.site.lower(), self.time.lower())
+        return tuple(n for n in self.declared.names if n.lower() not in given)
+
+    @property
+    def label(self) -> str:
+        sites = ", ".join(map(str, self.sites))
+        return f"SENSED {self.name} EVERY {format_duration(self.every)} AT SITES ({sites})"
+
+
+class Validity(Enum):
+    """How a relation's rows say when they hold."""
+
+    CONSTANT = "constant"
+    VERSIONED = "versioned"
+    CHANGES = "changes"
+
+
+@dataclass(frozen=True, repr=False)
+class RelationSource(Operator):
+    """A stored relation (001 D12 and example 1; 002 D6, 000 D5, 004 Definition 2.2).
+
+    Constant; or versioned, a row holding in [valid_from, valid_to), without valid_to for ever; or a log of
+    changes '+' and '-' at a time, where with a key a '+' replaces the row of that key, and without one a '-'
+    takes out the oldest equal row. All changes of one timestamp act together at (t, 0), deletions first. The
+    operation and time of a change belong to the log, not to the relation's tuples. Rows are ordered by
+    `position_by`, else by all values.
+    """
+
+    name: str
+    declared: Schema
+    valid_from: str | None = None
+    valid_to: str | None = None
+    change: str | None = None
+    at: str | None = None
+    key: tuple[str, ...] = ()
+    position_by: tuple[str, ...] = ()
+
+    @property
+    def kind(self) -> Kind:
+        return Kind.RELATION
+
+    @property
+    def validity(self) -> Validity:
+        if self.change is not None:
+            return Validity.CHANGES
+        return Validity.CONSTANT if self.valid_from is None else Validity.VERSIONED
+
+    @cached_property
+    def schema(self) -> Schema:
+        log = {n.lower() for n in (self.change, self.at) if n is not None}
+        kept = tuple(a for a in self.declared if a.name.lower() not in log)
+        return Schema(kept, self.declared.location)
+
+    def check(self) -> None:
+        _check_names(self.declared, f"relation {self.name}")
+        for name in (*self.key, *self.position_by):
+            self.declared.index(name)
+        for moment in (self.valid_from, self.valid_to, self.at):
+            if moment is not None and self.declared[moment].type != TIMESTAMP:
+                found = self.declared[moment].type
+                raise PlanError(f"relation {self.name}: {moment!r} is {found}, not TIMESTAMP")
+        if (self.change is None) != (self.at is None):
+            raise PlanError(
+                f"relation {self.name}: a change log needs both the operation and its time",
+                hint="write CHANGES BY op AT ts",
+            )
+        if self.change is not None and self.declared[self.change].type not in (STRING, BOOLEAN):
+            raise PlanError(f"relation {self.name}: the operation {self.change!r} is not a STRING")
+        if self.change is not None and self.valid_from is not None:
+            raise PlanError(f"relation {self.name} is both versioned and a change log", hint="choose one")
+        if self.valid_to is not None and self.valid_from is None:
+            raise PlanError(f"relation {self.name} has an end of validity without a beginning")
+        if self.key and self.change is None:
+            raise PlanError(f"relation {self.name}: KEY belongs to a change log", hint="add CHANGES BY op AT ts")
+
+    @property
+    def label(self) -> str:
+        return f"RELATION {self.name}"
+
+
+@dataclass(frozen=True, repr=False)
+class StartedAt(Operator):
+    """A query (Q, t0) used inside another: it keeps its own start (000 D3, 001 §6.3).
+
+    A stream's tuples before the outer query's t0 are ignored there, and its positions begin there anew.
+    """
+
+    child: Operator
+    t0: Instant
+
+    @property
+    def kind(self) -> Kind:
+        return self.child.kind
+
+    @cached_property
+    def schema(self) -> Schema:
+        return self.child.schema
+
+    @property
+    def stamped(self) -> bool:
+        return self.child.stamped
+
+    @property
+    def label(self) -> str:
+        return f"STARTED AT {format_instant(self.t0)}"

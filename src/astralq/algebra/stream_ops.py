@@ -1,0 +1,210 @@
+"""Stream operators: spread, and the products and joins that are defined by windows and streamers (001 §5.3, §5.4)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+
+from astralq.algebra.base import RELATION_HINT, STAMP, STREAM_HINT, Kind, Operator, expect
+from astralq.algebra.domain import at_last_batch
+from astralq.algebra.relational import Join, JoinKind, Product, Project, check_condition
+from astralq.algebra.streamers import IStream
+from astralq.algebra.windows import Window, last_batch, unbounded
+from astralq.errors import PlanError
+from astralq.expr.functions import call
+from astralq.expr.nodes import TRUE, Column, Expr, Literal
+from astralq.schema import BIGINT, INTERVAL, Schema
+from astralq.timeline import Duration, format_duration
+
+
+@dataclass(frozen=True, repr=False)
+class Spread(Operator):
+    """▷ splits each batch by the values of attributes; ◁ (`all`) first puts each instant's batches together
+    (001 D35). Without attributes every tuple is a batch. i becomes 0, 1, 2, … within an instant."""
+
+    child: Operator
+    attributes: tuple[str, ...] = ()
+    all: bool = False
+
+    @property
+    def kind(self) -> Kind:
+        return Kind.STREAM
+
+    @cached_property
+    def schema(self) -> Schema:
+        return self.child.schema
+
+    def check(self) -> None:
+        expect(self.child, Kind.STREAM, "spread", STREAM_HINT)
+        for name in self.attributes:
+            self.child.schema.index(name)
+
+    @property
+    def label(self) -> str:
+        by = f" BY {', '.join(self.attributes)}" if self.attributes else ""
+        return f"SPREAD{' ALL' if self.all else ''}{by}"
+
+
+@dataclass(frozen=True, repr=False)
+class Composite(Operator):
+    """A stream operator that is defined by others."""
+
+    @property
+    def kind(self) -> Kind:
+        return Kind.STREAM
+
+    @cached_property
+    def definition(self) -> Operator:
+        """What it stands for, in core operators."""
+        raise NotImplementedError
+
+    @cached_property
+    def schema(self) -> Schema:
+        return self.definition.schema
+
+
+@dataclass(frozen=True, repr=False)
+class StreamProduct(Composite):
+    """S × R = I_S(S[B] × R) (001 D31)."""
+
+    stream: Operator
+    relation: Operator
+
+    @cached_property
+    def definition(self) -> Operator:
+        return IStream(Product(_last_batch(self.stream), _relation(self.relation)))
+
+    @property
+    def label(self) -> str:
+        return "STREAM PRODUCT"
+
+
+@dataclass(frozen=True, repr=False)
+class StreamJoin(Composite):
+    """S ⋈ R = I_S(S[B] ⋈ R): sensitive to both sides (001 D32)."""
+
+    stream: Operator
+    relation: Operator
+    condition: Expr = TRUE
+    how: JoinKind = JoinKind.INNER
+
+    @cached_property
+    def definition(self) -> Operator:
+        _stream_side(self.how)
+        return IStream(Join(_last_batch(self.stream), _relation(self.relation), self.condition, self.how))
+
+    @property
+    def label(self) -> str:
+        return f"STREAM {self.how.value} ON {self.condition}"
+
+
+@dataclass(frozen=True, repr=False)
+class LookupJoin(Composite):
+    """S ⋉ R = I_S(S[B] ⋈ D^{τ∘τ⁻¹}(R)): decided when S's tuples arrive, whatever R does later (001 D33)."""
+
+    stream: Operator
+    relation: Operator
+    condition: Expr = TRUE
+    how: JoinKind = JoinKind.INNER
+
+    @cached_property
+    def definition(self) -> Operator:
+        _stream_side(self.how)
+        past = at_last_batch(_relation(self.relation), self.stream)
+        return IStream(Join(_last_batch(self.stream), past, self.condition, self.how))
+
+    @property
+    def label(self) -> str:
+        return f"LOOKUP {self.how.value} ON {self.condition}"
+
+
+@dataclass(frozen=True, repr=False)
+class BandJoin(Composite):
+    """S1 ⋈^d S2: pairs whose timestamps, or positions, differ by at most d; without d, all (001 D34).
+
+    d = 0 means the [∞] form: pairs with equal timestamps.
+    """
+
+    left: Operator
+    right: Operator
+    condition: Expr = TRUE
+    within: Duration | None = None
+    within_rows: int | None = None
+
+    @cached_property
+    def definition(self) -> Operator:
+        for side in (self.left, self.right):
+            expect(side, Kind.STREAM, "a band join", STREAM_HINT)
+        both = self.left.schema.concat(self.right.schema)
+        check_condition(self.condition, both, "the band join")
+        place, limit = self._band
+        taken = {n.lower() for n in both.names}
+        names = [_free(f"{side}{place}", taken) for side in ("left", "right")]
+        left, right = (
+            Window(_with(side, place, name), unbounded())
+            for side, name in zip((self.left, self.right), names, strict=True)
+        )
+        joined = Join(left, right, _band_condition(self.condition, names, left, limit))
+        return IStream(Project(joined, tuple((a.name, Column(a.type, a.name)) for a in both)))
+
+    @property
+    def _band(self) -> tuple[str, Literal | None]:
+        """The pseudo-column that is compared, and the largest difference."""
+        if self.within is not None and self.within_rows is not None:
+            raise PlanError("a band join is by time or by position, not both", hint="give one of them")
+        for d in (self.within, self.within_rows):
+            if d is not None and d < 0:
+                raise PlanError("the band is negative", hint="two tuples differ by at least 0")
+        if self.within_rows is not None:
+            return "_n", Literal(BIGINT, self.within_rows)
+        return "_t", None if self.within is None else Literal(INTERVAL, self.within)
+
+    @property
+    def label(self) -> str:
+        if self.within_rows is not None:
+            return f"BAND JOIN WITHIN {self.within_rows} ROWS ON {self.condition}"
+        d = "∞" if self.within is None else format_duration(self.within)
+        return f"BAND JOIN WITHIN {d} ON {self.condition}"
+
+
+def _last_batch(stream: Operator) -> Window:
+    expect(stream, Kind.STREAM, "a stream join", STREAM_HINT)
+    return Window(stream, last_batch())
+
+
+def _relation(relation: Operator) -> Operator:
+    hint = f"{RELATION_HINT}; two streams are joined within a band"
+    expect(relation, Kind.RELATION, "the right side of a stream join", hint)
+    return relation
+
+
+def _stream_side(how: JoinKind) -> None:
+    if how in (JoinKind.RIGHT, JoinKind.FULL):
+        raise PlanError(
+            f"a {how.value} of a stream with a relation would emit the relation's unmatched tuples",
+            hint="take a window of the stream, and a streamer on top of the join",
+        )
+
+
+def _free(name: str, taken: set[str]) -> str:
+    while name.lower() in taken:
+        name += "_"
+    taken.add(name.lower())
+    return name
+
+
+def _with(stream: Operator, place: str, name: str) -> Project:
+    """The stream with a pseudo-column copied into an attribute: ρ_{t'/t} of 001 D34."""
+    type_ = next(a.type for a in STAMP if a.name == place)
+    items = [(a.name, Column(a.type, a.name)) for a in stream.schema]
+    return Project(stream, (*items, (name, Column(type_, place))))
+
+
+def _band_condition(condition: Expr, names: list[str], left: Operator, limit: Literal | None) -> Expr:
+    """The user's condition and |t' − t| ≤ d."""
+    if limit is None:
+        return condition
+    type_ = left.schema[names[0]].type
+    a, b = (Column(type_, n) for n in names)
+    near = call("and", call("<=", call("-", a, b), limit), call("<=", call("-", b, a), limit))
+    return near if condition == TRUE else call("and", condition, near)

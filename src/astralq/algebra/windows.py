@@ -1,0 +1,284 @@
+"""The one window operator, schedule × scope (000 D8 to D12, 001 D26 to D29), and its named forms.
+
+Every window of the papers is a `WindowSpec`; the functions below build them under the names people use.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from datetime import time
+from functools import cached_property
+
+from astralq.algebra.base import STREAM_HINT, Kind, Operator, expect
+from astralq.algebra.schedules import (
+    Anchor,
+    AtInstants,
+    Continuous,
+    Loop,
+    Measure,
+    Periodic,
+    Schedule,
+    TimeOfDay,
+)
+from astralq.algebra.scopes import Back, BatchStart, Bound, Linear, OfInstant, Scope, check_window
+from astralq.errors import PlanError, WindowError
+from astralq.schema import Schema
+from astralq.space import distance
+from astralq.timeline import Duration, Instant, duration, instant
+
+
+@dataclass(frozen=True)
+class WindowSpec:
+    """A schedule, a scope, and optionally a delay in the schedule's measure and a partition."""
+
+    schedule: Schedule
+    scope: Scope
+    delay: int = 0
+    partition: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        check_window(self.schedule, self.scope, self.delay)
+
+    def delayed(self, by: str | int) -> WindowSpec:
+        """The same windows, each evaluated later by a delay (000 §6.1.1); the scope does not move.
+
+        The delay is in the schedule's measure: a duration, a number of rows, or a distance.
+        """
+        return replace(self, delay=_amount(by, self.schedule.measure))
+
+    def by(self, *attributes: str) -> WindowSpec:
+        """The same windows in each part of the stream (000 D11, 001 D29).
+
+        >>> str(rows(1).by("id"))
+        '[PARTITION BY id ROWS 1]'
+        """
+        return replace(self, partition=attributes)
+
+    @property
+    def measures(self) -> set[Measure]:
+        return {self.schedule.measure, self.scope.measure}
+
+    def __str__(self) -> str:
+        from astralq.algebra.window_text import window_text
+
+        return f"[{window_text(self)}]"
+
+
+@dataclass(frozen=True, repr=False)
+class Window(Operator):
+    """S[α, β, r]: the temporal relation of a sequence of windows over a stream (001 D28, 000 D10)."""
+
+    child: Operator
+    spec: WindowSpec
+
+    @property
+    def kind(self) -> Kind:
+        return Kind.RELATION
+
+    @cached_property
+    def schema(self) -> Schema:
+        return self.child.schema
+
+    @property
+    def stamped(self) -> bool:
+        return True
+
+    def check(self) -> None:
+        expect(self.child, Kind.STREAM, "a window", STREAM_HINT)
+        for name in self.spec.partition:
+            self.child.schema.index(name)
+        if Measure.DISTANCE in self.spec.measures and self.child.schema.location is None:
+            raise PlanError(
+                f"{self.spec} measures distance, but the stream has no location",
+                hint="declare LOCATION BY (lon, lat) on the stream",
+            )
+
+    @property
+    def label(self) -> str:
+        return f"WINDOW {self.spec}"
+
+
+def _amount(value: str | int, measure: Measure) -> int:
+    """A rate, delay or width in the measure's unit: a duration, a distance, or a number of rows."""
+    if measure is Measure.POSITION:
+        if isinstance(value, str):
+            number, _, unit = value.strip().partition(" ")
+            if not number.isdigit() or unit.strip().lower() not in ("row", "rows"):
+                raise WindowError(f"{value!r} is not a number of rows", hint="give an integer, or '5 rows'")
+            return int(number)
+        return value
+    if not isinstance(value, str):
+        raise WindowError(
+            f"{value!r} has no unit",
+            hint="write for example '30 seconds'" + " or '10 km'" * (measure is not Measure.TIME),
+        )
+    return duration(value) if measure is Measure.TIME else distance(value)
+
+
+def _measure(value: str | int) -> Measure:
+    """The measure that an amount is on: an integer or 'n rows', a duration, or a distance."""
+    if isinstance(value, int) or value.strip().lower().endswith(("row", "rows")):
+        return Measure.POSITION
+    unit = value.strip().split()[-1].lower() if value.strip() else ""
+    return Measure.DISTANCE if unit in ("km", "kms", "mm", "cm", "mi", "nmi", "metres", "meters") else Measure.TIME
+
+
+def _schedule(slide: str | int) -> Periodic:
+    """Evaluations at every slide; the first at t0, at position slide − 1, or at distance 0."""
+    measure = _measure(slide)
+    every = _amount(slide, measure)
+    return Periodic(measure, every - 1 if measure is Measure.POSITION and every > 0 else 0, every)
+
+
+def range_(width: str, slide: str | int | None = None) -> WindowSpec:
+    """RANGE width [SLIDE slide]: the tuples in [e − width, e] (000 §6.1.1 and §6.1.2).
+
+    Without a slide it is evaluated at every entry and exit. The slide is a duration, or a number of rows
+    or a distance, which makes the window cross-domain.
+
+    >>> str(range_("30 min", slide="10 min"))
+    '[RANGE 30 MINUTES SLIDE 10 MINUTES]'
+    >>> str(range_("3 s", slide=5))
+    '[RANGE 3 SECONDS SLIDE 5 ROWS]'
+    """
+    back = duration(width)
+    if back < 0:
+        raise WindowError(f"the range {width!r} is negative", hint="give a duration of at least 0")
+    schedule = Continuous() if slide is None else _schedule(slide)
+    return WindowSpec(schedule, Scope(Measure.TIME, Back(back), Back(0)))
+
+
+def now() -> WindowSpec:
+    """NOW = RANGE 0: a tuple is in from its batch until its timestamp, out a chronon later."""
+    return range_("0 s")
+
+
+def rows(count: int, slide: str | int = 1) -> WindowSpec:
+    """ROWS count [SLIDE slide]: the last tuples, every slide rows, or every duration or distance.
+
+    >>> str(rows(30, slide="1 min"))
+    '[ROWS 30 SLIDE 1 MINUTE]'
+    """
+    if count < 1:
+        raise WindowError(f"ROWS {count} holds nothing", hint="give a number of at least 1")
+    return WindowSpec(_schedule(slide), Scope(Measure.POSITION, Back(count - 1), Back(0)))
+
+
+def last_row() -> WindowSpec:
+    """[L] = [i, i, 1n]: the last tuple (001 table 1)."""
+    return rows(1)
+
+
+def last_batch() -> WindowSpec:
+    """[B] = [τ⁻¹(τ(i)⁻)+1, i, 1n]: the last batch (001 table 1)."""
+    return WindowSpec(_schedule(1), Scope(Measure.POSITION, BatchStart(), Back(0)))
+
+
+def unbounded() -> WindowSpec:
+    """[∞] = [0, i, 1n]: all that has come so far (001 table 1)."""
+    return WindowSpec(_schedule(1), Scope(Measure.POSITION, Linear(0, 0), Back(0)))
+
+
+def fixed(start: str | Instant, end: str | Instant) -> WindowSpec:
+    """FIXED FROM start TO end: [start, end], evaluated once, at its end."""
+    ts, te = instant(start), instant(end)
+    scope = Scope(Measure.TIME, Linear(0, ts, Anchor.ABSOLUTE), Linear(0, te, Anchor.ABSOLUTE))
+    return WindowSpec(AtInstants((te,)), scope)
+
+
+def landmark(start: str | Instant, slide: str) -> WindowSpec:
+    """LANDMARK start SLIDE slide: [start, e], evaluated at start + j·slide."""
+    ts = instant(start)
+    schedule = Periodic(Measure.TIME, ts, duration(slide), Anchor.ABSOLUTE)
+    return WindowSpec(schedule, Scope(Measure.TIME, Linear(0, ts, Anchor.ABSOLUTE), Back(0)))
+
+
+def hop(size: str, every: str) -> WindowSpec:
+    """HOP size EVERY every: half-open [k·every, k·every + size), aligned on the epoch, as other systems do."""
+    x, y = duration(size), duration(every)
+    if x <= 0:
+        raise WindowError(f"the size {size!r} is not positive", hint="give a duration greater than 0")
+    schedule = Periodic(Measure.TIME, x % y if y > 0 else 0, y, Anchor.ALIGNED)
+    return WindowSpec(schedule, Scope(Measure.TIME, Back(x), Back(1)))
+
+
+def tumble(size: str) -> WindowSpec:
+    """TUMBLE size: half-open [k·size, (k+1)·size), aligned on the epoch."""
+    return hop(size, size)
+
+
+def from_to(start: str | int, end: str | int, slide: str | int) -> WindowSpec:
+    """FROM NOW-start TO NOW-end SLIDE slide: SNEEql's scopes, closed, in the slide's measure (003 §4)."""
+    schedule = _schedule(slide)
+    back = [_amount(v, schedule.measure) for v in (start, end)]
+    return WindowSpec(schedule, Scope(schedule.measure, Back(back[0]), Back(back[1])))
+
+
+def general(alpha: tuple[int | str, int | str], beta: tuple[int | str, int | str], rate: str | int) -> WindowSpec:
+    """The general (α, β, r) with α(j) = a·j + b and β(j) = c·j + d, first evaluated at β(0) (001 D26).
+
+    Times are relative to t0, positions count from 0. (start, end, rate, start_adv, end_adv) of 000 §6.1.3 is
+    general((start_adv, start), (end_adv, end), rate).
+
+    >>> str(general((100, 91), (100, 100), rate=100))
+    '[ALPHA 100*j + 91 BETA 100*j + 100 RATE 100 ROWS]'
+    """
+    measure = _measure(rate)
+    (a, b), (c, d) = (tuple(_amount(v, measure) for v in bound) for bound in (alpha, beta))
+    schedule = Periodic(measure, d, _amount(rate, measure))
+    return WindowSpec(schedule, Scope(measure, Linear(a, b), Linear(c, d)))
+
+
+def at_instants(
+    instants: Sequence[str | Instant],
+    lo: Callable[[Instant], int],
+    hi: Callable[[Instant], int],
+    *,
+    measure: Measure = Measure.TIME,
+    text: tuple[str, str] = ("lo(t)", "hi(t)"),
+) -> WindowSpec:
+    """An aperiodic window (000 D12): evaluated at the given instants, with bounds as functions of the instant."""
+    scope = Scope(measure, OfInstant(text[0], lo), OfInstant(text[1], hi))
+    return WindowSpec(AtInstants(tuple(instant(t) for t in instants)), scope)
+
+
+def for_loop(
+    init: str | Instant,
+    condition: Callable[[Instant], bool],
+    evolution: Callable[[Instant], Instant],
+    begin: Callable[[Instant], int],
+    end: Callable[[Instant], int],
+    *,
+    text: tuple[str, str, str] = ("(t = …; …; …)", "begin(t)", "end(t)"),
+) -> WindowSpec:
+    """FOR (t = init; condition; t = evolution) FROM begin TO end: TelegraphCQ's windows (000 §6.1.4)."""
+    scope = Scope(Measure.TIME, OfInstant(text[1], begin), OfInstant(text[2], end))
+    return WindowSpec(Loop(text[0], instant(init), condition, evolution), scope)
+
+
+def two_rates(width: str | int, slide: str, between: tuple[str, str], otherwise: str, zone: str = "UTC") -> WindowSpec:
+    """RANGE or ROWS with one rate between two times of day and another one outside (000 example 5).
+
+    >>> str(two_rates("1 h", "1 min", ("07:00", "20:00"), "30 min"))
+    "[RANGE 1 HOUR SLIDE 1 MINUTE BETWEEN '07:00' AND '20:00' ELSE SLIDE 30 MINUTES]"
+    """
+    try:
+        start, end = (time.fromisoformat(t) for t in between)
+    except ValueError:
+        raise WindowError(f"{between} are not times of day", hint="write for example ('07:00', '20:00')") from None
+    schedule = TimeOfDay(start, end, duration(slide), duration(otherwise), zone)
+    base = rows(width) if isinstance(width, int) else range_(width)
+    return WindowSpec(schedule, base.scope)
+
+
+def moving(width: str | Duration, slide: str) -> WindowSpec:
+    """RANGE BY width SLIDE BY slide, either of them a distance or a duration (004 §3.2.2).
+
+    >>> str(moving("50 km", "10 km"))
+    "[RANGE BY '50 km' RATTR SPACE SLIDE BY '10 km' SATTR SPACE]"
+    """
+    text = str(width)
+    measure = _measure(text)
+    lo: Bound = Back(_amount(text, measure))
+    return WindowSpec(_schedule(slide), Scope(measure, lo, Back(0)))

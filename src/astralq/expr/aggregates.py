@@ -1,0 +1,215 @@
+"""Aggregate functions: their types, and their value over the tuples of a group in φ order.
+
+Sums, averages and variances depend on the bag of values only: the exact sum, rounded once. The sum of DOUBLEs
+is exact over all finite doubles (math.fsum); an infinity or NaN among them gives what IEEE addition gives.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from decimal import Decimal
+from fractions import Fraction
+from itertools import pairwise
+from typing import Any
+
+from astralq.errors import EvaluationError, ExpressionError, PlanError, TypeMismatchError, nearest
+from astralq.expr.casts import WIDE, to_scale
+from astralq.expr.evaluate import Row, evaluator
+from astralq.expr.nodes import SPATIAL_AGGREGATES, Aggregate, Column, Expr, Literal
+from astralq.expr.order import order_key
+from astralq.schema import BIGINT, DOUBLE, NULL, TIMESTAMP, Schema, Type, Value, decimal, fits
+from astralq.space import leg
+
+_ALIASES = {
+    "mean": "avg",
+    "stddev_samp": "stddev",
+    "std": "stddev",
+    "var_samp": "variance",
+    "first_value": "first",
+    "last_value": "last",
+    "avgspd": "average_speed",
+    "any_value": "first",
+}
+NAMES = (
+    *("count", "sum", "avg", "min", "max", "first", "last", "count_distinct", "median", "percentile"),
+    *("stddev", "stddev_pop", "variance", "var_pop"),
+    *SPATIAL_AGGREGATES,
+)
+
+
+def is_aggregate(name: str) -> bool:
+    return _ALIASES.get(name.lower(), name.lower()) in NAMES
+
+
+def aggregate(name: str, args: tuple[Expr, ...], schema: Schema, *, distinct: bool = False) -> Aggregate:
+    """The aggregate function applied to arguments; count of nothing is count(*).
+
+    path_length() and average_speed() read the location of the schema, and average_speed the time _t.
+    """
+    f = _ALIASES.get(name.lower(), name.lower())
+    if f not in NAMES:
+        raise ExpressionError(f"unknown aggregate {name!r}", hint=nearest(f, [*NAMES, *_ALIASES]))
+    if any(isinstance(e, Aggregate) for a in args for e in a.walk()):
+        raise ExpressionError(f"{name} of an aggregate", hint="aggregate again in an outer query")
+    if f in SPATIAL_AGGREGATES:
+        return _spatial(f, args, schema)
+    wanted = (0, 1) if f == "count" else (2,) if f == "percentile" else (1,)
+    if len(args) not in wanted:
+        raise ExpressionError(f"{name} takes {wanted[-1]} arguments, not {len(args)}")
+    if f == "count_distinct":
+        f, distinct = "count", True
+    if f == "percentile":
+        fraction = args[1].value if isinstance(args[1], Literal) else None
+        if not isinstance(fraction, float | int | Decimal) or not 0 <= fraction <= 1:
+            raise ExpressionError(f"the fraction {args[1]} of percentile is not a constant from 0 to 1")
+    return Aggregate(_result(f, args[0].type if args else NULL, name), f, args, distinct)
+
+
+def _spatial(f: str, args: tuple[Expr, ...], schema: Schema) -> Aggregate:
+    if args:
+        raise ExpressionError(f"{f} takes no arguments: it reads the location of the window's stream")
+    if schema.location is None:
+        raise PlanError(
+            f"{f}() needs to know where a tuple is",
+            hint="declare LOCATION BY (lon, lat) on the stream, and keep both attributes",
+        )
+    at = [Column(schema[n].type, n) for n in (schema.location.x, schema.location.y)]
+    if f == "average_speed":
+        if "_t" not in schema:
+            raise PlanError(
+                f"{f}() needs the time of each tuple, and these tuples have none",
+                hint="use it over a window of a stream, before any join or aggregation",
+            )
+        at.append(Column(TIMESTAMP, "_t"))
+    return Aggregate(DOUBLE, f, tuple(at))
+
+
+def _result(f: str, type_: Type, name: str) -> Type:
+    if f == "count":
+        return BIGINT
+    if f in ("min", "max", "first", "last"):
+        return type_
+    if not type_.is_numeric and type_ != NULL:
+        raise TypeMismatchError(f"in {name}: the argument is {type_}, not a number")
+    if type_.name == "DECIMAL" and f == "sum":
+        return decimal(min(38, type_.precision + 10), type_.scale)
+    if type_.name == "DECIMAL" and f == "avg":
+        scale = min(type_.scale + 4, 38)
+        return decimal(min(38, type_.precision + 4), min(scale, 38 - max(0, type_.precision - type_.scale - 0)))
+    return BIGINT if f == "sum" and type_.is_integral else DOUBLE
+
+
+def aggregator(agg: Aggregate, schema: Schema) -> Callable[[Sequence[Row]], Value]:
+    """A function from the tuples of a group, in φ order, to the aggregate's value."""
+    args = [evaluator(a, schema) for a in agg.args]
+    if agg.function in SPATIAL_AGGREGATES:
+        planar = schema.location is not None and schema.location.planar
+        return lambda rows: _path(agg.function, [tuple(a(r) for a in args) for r in rows], planar)
+    if not args:
+        return len
+    value_of, source = args[0], (agg.args[0].type if agg.args else NULL)
+
+    def compute(rows: Sequence[Row]) -> Value:
+        values = [v for v in (value_of(r) for r in rows) if v is not None]
+        if agg.distinct:
+            values = list({order_key(v): v for v in values}.values())
+        if agg.function == "count":
+            return len(values)
+        if agg.function in ("first", "last"):
+            # As Spark's first and last without IGNORE NULLS: a NULL counts.
+            return value_of(rows[0 if agg.function == "first" else -1]) if rows else None
+        fraction = float(agg.args[1].value) if agg.function == "percentile" else 0.5  # type: ignore[attr-defined]
+        return _of_values(agg.function, values, source, agg.type, fraction) if values else None
+
+    return compute
+
+
+def _of_values(f: str, values: list[Any], source: Type, result: Type, fraction: float) -> Value:
+    match f:
+        case "min":
+            return min(values, key=order_key)  # type: ignore[no-any-return]
+        case "max":
+            return max(values, key=order_key)  # type: ignore[no-any-return]
+        case "sum":
+            return _sum(values, source, result)
+        case "avg":
+            return _average(values, source, result)
+        case "median" | "percentile":
+            return _percentile(sorted((float(v) for v in values), key=order_key), fraction)
+        case "stddev" | "stddev_pop" | "variance" | "var_pop":
+            return _variance(f, values)
+    raise AssertionError(f)
+
+
+def _sum(values: list[Any], source: Type, result: Type) -> Value:
+    if source == DOUBLE:
+        return exact_sum(values)
+    total = sum(values)
+    if source.name == "DECIMAL":
+        return to_scale(WIDE.plus(total), result)
+    if not fits(total, result):
+        raise EvaluationError(f"the sum {total} is out of range for {result}", hint="sum a DECIMAL instead")
+    return int(total)
+
+
+def exact_sum(values: Sequence[float]) -> float:
+    """The exact sum of doubles, rounded once; the same for every order of the values.
+
+    >>> exact_sum([0.1] * 10)
+    1.0
+    """
+    special = [v for v in values if not math.isfinite(v)]
+    if special:
+        return sum(special)
+    try:
+        return math.fsum(values)
+    except OverflowError:  # only an intermediate or the final sum is beyond the doubles
+        total = sum(Fraction(v) for v in values)
+        try:
+            return float(total)
+        except OverflowError:
+            return math.inf if total > 0 else -math.inf
+
+
+def _average(values: list[Any], source: Type, result: Type) -> Value:
+    if source.name == "DECIMAL":
+        return to_scale(WIDE.divide(sum(values), Decimal(len(values))), result)
+    if source.is_integral:
+        return float(Fraction(sum(values), len(values)))
+    return exact_sum(values) / len(values)
+
+
+def _variance(f: str, values: list[Any]) -> Value:
+    """(n·Σx² − (Σx)²) / (n·(n − 1)), computed exactly and rounded once; NULL for a sample of one."""
+    n = len(values)
+    divisor = n * n if f.endswith("_pop") else n * (n - 1)
+    if divisor == 0:
+        return None
+    floats = [float(v) for v in values]
+    if not all(math.isfinite(v) for v in floats):
+        return math.nan
+    exact = [Fraction(v) for v in values]
+    spread = (n * sum(x * x for x in exact) - sum(exact) ** 2) / divisor
+    return math.sqrt(spread) if f.startswith("stddev") else float(spread)
+
+
+def _percentile(values: list[float], fraction: float) -> float:
+    """Linear interpolation between the two nearest ranks, as Spark's percentile."""
+    place = (len(values) - 1) * fraction
+    low, high = math.floor(place), math.ceil(place)
+    if low == high or values[low] == values[high]:
+        return values[low]
+    return (high - place) * values[low] + (place - low) * values[high]
+
+
+def _path(f: str, points: list[tuple[Value, ...]], planar: bool) -> Value:
+    """004's AvgSpd and the path below it: legs between consecutive tuples that have a location."""
+    located: list[Any] = [p for p in points if p[0] is not None and p[1] is not None]
+    path = sum(leg(float(a[0]), float(a[1]), float(b[0]), float(b[1]), planar=planar) for a, b in pairwise(located))
+    if f == "path_length":
+        return path / 1000
+    if len(located) < 2 or located[-1][2] == located[0][2]:
+        return None
+    # mm / 10^6 = km, µs / (3600 · 10^6) = h, so km/h = mm · 3600 / µs
+    return float(path * 3600) / float(located[-1][2] - located[0][2])

@@ -1,0 +1,283 @@
+"""Arithmetic and mathematical functions, with the types, overflows and roundings of Spark's ANSI mode."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from decimal import ROUND_HALF_UP, Context, Decimal
+from typing import Any
+
+from astralq.errors import EvaluationError, TypeMismatchError
+from astralq.expr.casts import WIDE, as_decimal, common_type, to_scale
+from astralq.expr.functions import Signature, define, fixed
+from astralq.expr.nodes import Expr, Literal
+from astralq.schema import BIGINT, BOOLEAN, DOUBLE, INT, INTERVAL, NULL, TIMESTAMP, Type, Value, decimal, fits
+
+
+def _decimal_of(e: Expr) -> Type:
+    """The decimal type of an operand; an integer constant is as narrow as its digits, as in Spark."""
+    if isinstance(e, Literal) and e.type.is_integral and e.value is not None:
+        return decimal(max(1, len(str(abs(int(str(e.value)))))))
+    return as_decimal(e.type)
+
+
+def _bounded(precision: int, scale: int) -> Type:
+    """Spark's adjustment of a result that needs more than 38 digits: keep the whole part, six decimals."""
+    if precision <= 38:
+        return decimal(precision, scale)
+    whole = precision - scale
+    return decimal(38, max(38 - whole, min(scale, 6)))
+
+
+def _decimal_result(op: str, a: Type, b: Type) -> Type:
+    p1, s1, p2, s2 = a.precision, a.scale, b.precision, b.scale
+    match op:
+        case "+" | "-":
+            scale = max(s1, s2)
+            return _bounded(max(p1 - s1, p2 - s2) + scale + 1, scale)
+        case "*":
+            return _bounded(p1 + p2 + 1, s1 + s2)
+        case "/":
+            scale = max(6, s1 + p2 + 1)
+            return _bounded(p1 - s1 + s2 + scale, scale)
+    scale = max(s1, s2)
+    return _bounded(min(p1 - s1, p2 - s2) + scale, scale)
+
+
+def _temporal(op: str, a: Type, b: Type) -> Signature | None:
+    """The signatures with instants and durations, or None where there is no such operand."""
+    by_types = {
+        ("+", "TIMESTAMP", "INTERVAL"): TIMESTAMP,
+        ("+", "INTERVAL", "TIMESTAMP"): TIMESTAMP,
+        ("-", "TIMESTAMP", "INTERVAL"): TIMESTAMP,
+        ("-", "TIMESTAMP", "TIMESTAMP"): INTERVAL,
+        ("+", "INTERVAL", "INTERVAL"): INTERVAL,
+        ("-", "INTERVAL", "INTERVAL"): INTERVAL,
+        ("*", "INTERVAL", "INT"): INTERVAL,
+        ("*", "INTERVAL", "BIGINT"): INTERVAL,
+        ("*", "INT", "INTERVAL"): INTERVAL,
+        ("*", "BIGINT", "INTERVAL"): INTERVAL,
+    }
+    result = by_types.get((op, a.name, b.name))
+    return ((a, b), result) if result is not None else None
+
+
+def _binary(op: str) -> Callable[[tuple[Expr, ...]], Signature]:
+    def signature(args: tuple[Expr, ...]) -> Signature:
+        a, b = args
+        if (temporal := _temporal(op, a.type, b.type)) is not None:
+            return temporal
+        type_ = common_type(args, f"{a} {op} {b}")
+        if type_ == NULL:
+            type_ = DOUBLE if op == "/" else INT
+        if not type_.is_numeric:
+            shown = f"{a} is {a.type} and {b} is {b.type}"
+            raise TypeMismatchError(
+                f"in {a} {op} {b}: {shown}; {op} takes numbers",
+                hint="CAST the text to a number" if "STRING" in shown else None,
+            )
+        if op == "div":
+            type_ = BIGINT
+        if op == "/" and type_.is_integral:
+            type_ = DOUBLE
+        if type_.name == "DECIMAL" and NULL not in (a.type, b.type):
+            left, right = _decimal_of(a), _decimal_of(b)
+            return (left, right), _decimal_result(op, left, right)
+        return (type_, type_), type_
+
+    return signature
+
+
+def _overflow(value: int, type_: Type) -> int:
+    if not fits(value, type_):
+        raise EvaluationError(f"{value} is out of range for {type_}", hint="CAST an operand to a wider type")
+    return value
+
+
+def _nonzero(divisor: Any) -> None:
+    if divisor == 0:
+        raise EvaluationError("division by zero", hint="guard it: x / nullif(y, 0)")
+
+
+def _truncated(a: int, b: int) -> int:
+    """The quotient towards zero, as in Java."""
+    q = abs(a) // abs(b)
+    return q if (a >= 0) == (b >= 0) else -q
+
+
+def _compute(op: str, a: Any, b: Any) -> Any:
+    match op:
+        case "+":
+            return a + b
+        case "-":
+            return a - b
+        case "*":
+            return a * b
+    _nonzero(b)
+    if op == "div":
+        return _truncated(a, b)
+    if op == "/":
+        return a / b
+    return math.fmod(a, b) if isinstance(a, float) else a - b * _truncated(a, b)
+
+
+# Spark divides decimals to 39 places, then rounds to the scale of the result.
+_QUOTIENT = Decimal(1).scaleb(-39)
+
+
+def _compute_decimal(op: str, a: Decimal, b: Decimal) -> Decimal:
+    match op:
+        case "+":
+            return WIDE.add(a, b)
+        case "-":
+            return WIDE.subtract(a, b)
+        case "*":
+            return WIDE.multiply(a, b)
+    _nonzero(b)
+    if op == "/":
+        return WIDE.divide(a, b).quantize(_QUOTIENT, context=Context(prec=200, rounding=ROUND_HALF_UP))
+    return WIDE.remainder(a, b)
+
+
+def _arithmetic(op: str) -> Callable[[tuple[Type, ...], Type], Callable[..., Value]]:
+    def prepare(args: tuple[Type, ...], result: Type) -> Callable[..., Value]:
+        if args[0].name == "DECIMAL":
+            return lambda a, b: to_scale(_compute_decimal(op, a, b), result)
+        if result == DOUBLE:
+            return lambda a, b: _compute(op, a, b)
+        return lambda a, b: _overflow(_compute(op, a, b), result)
+
+    return prepare
+
+
+for _op in ("+", "-", "*", "/", "%", "div"):
+    define(_op, (2, 2), _binary(_op), prepare=_arithmetic(_op))
+
+
+def _pmod(args: tuple[Type, ...], result: Type) -> Callable[..., Value]:
+    remainder = _arithmetic("%")(args, result)
+
+    def apply(a: Any, b: Any) -> Any:
+        r = remainder(a, b)
+        return remainder(r + b, b) if r is not None and r < 0 else r  # type: ignore[operator]
+
+    return apply
+
+
+define("pmod", (2, 2), _binary("%"), prepare=_pmod)
+
+
+def _number(args: tuple[Expr, ...]) -> Signature:
+    type_ = args[0].type
+    if type_ == NULL:
+        type_ = DOUBLE
+    if not (type_.is_numeric or type_ == INTERVAL):
+        raise TypeMismatchError(f"{args[0]} is {type_}, not a number")
+    return (type_,), type_
+
+
+def _checked(f: Callable[[Any], Any]) -> Callable[[tuple[Type, ...], Type], Callable[..., Value]]:
+    def prepare(_args: tuple[Type, ...], result: Type) -> Callable[..., Value]:
+        if result.is_integral or result == INTERVAL:
+            return lambda a: _overflow(f(a), result)
+        return f
+
+    return prepare
+
+
+define("negate", (1, 1), _number, prepare=_checked(lambda a: -a))
+define("abs", (1, 1), _number, prepare=_checked(abs))
+
+
+def _whole(args: tuple[Expr, ...]) -> Signature:
+    (type_,), _ = _number(args)
+    if type_.name == "DECIMAL":
+        return (type_,), _bounded(type_.precision - type_.scale + 1, 0)
+    return (type_,), BIGINT
+
+
+def _to_whole(f: Callable[[Any], int]) -> Callable[[tuple[Type, ...], Type], Callable[..., Value]]:
+    def prepare(_args: tuple[Type, ...], result: Type) -> Callable[..., Value]:
+        def apply(a: Any) -> Value:
+            if isinstance(a, float) and not math.isfinite(a):
+                raise EvaluationError(f"{a} is out of range for {result}")
+            return Decimal(f(a)) if result.name == "DECIMAL" else _overflow(f(a), result)
+
+        return apply
+
+    return prepare
+
+
+define("ceil ceiling", (1, 1), _whole, prepare=_to_whole(math.ceil))
+define("floor", (1, 1), _whole, prepare=_to_whole(math.floor))
+
+
+def _rounded(args: tuple[Expr, ...]) -> Signature:
+    (type_,), _ = _number(args[:1])
+    places = args[1] if len(args) > 1 else Literal(INT, 0)
+    if not (isinstance(places, Literal) and isinstance(places.value, int)):
+        raise TypeMismatchError(f"the number of places {places} is not an integer constant")
+    result = type_
+    if type_.name == "DECIMAL":
+        scale = min(max(places.value, 0), type_.scale)
+        result = _bounded(max(1, type_.precision - type_.scale + 1 + scale), scale)
+    return (type_, INT)[: len(args)], result
+
+
+def _round(_args: tuple[Type, ...], result: Type) -> Callable[..., Value]:
+    def apply(value: Any, places: int = 0) -> Value:
+        if isinstance(value, float):
+            if not math.isfinite(value):
+                return value
+            return float(Decimal(repr(value)).quantize(Decimal(1).scaleb(-places), context=WIDE))
+        rounded = Decimal(value).quantize(Decimal(1).scaleb(-places), context=WIDE)
+        return to_scale(rounded, result) if result.name == "DECIMAL" else _overflow(int(rounded), result)
+
+    return apply
+
+
+define("round", (1, 2), _rounded, prepare=_round)
+
+
+def _real(f: Callable[..., float], outside: Callable[..., Value]) -> Callable[..., Value]:
+    """A function of doubles; `outside` gives Spark's value where Python raises."""
+
+    def apply(*values: float) -> Value:
+        try:
+            return f(*values)
+        except (ValueError, OverflowError, ZeroDivisionError):
+            return outside(*values)
+
+    return apply
+
+
+def _nan(*_: float) -> float:
+    return math.nan
+
+
+def _power_outside(a: float, b: float) -> float:
+    odd = b == math.trunc(b) and math.fmod(b, 2) != 0
+    if a == 0 and b < 0:
+        return math.copysign(math.inf, a) if odd else math.inf
+    if a < 0 and b != math.trunc(b):
+        return math.nan
+    return -math.inf if a < 0 and odd else math.inf
+
+
+_one = fixed(DOUBLE, to=DOUBLE)
+_two = fixed(DOUBLE, DOUBLE, to=DOUBLE)
+define("sqrt", (1, 1), _one, _real(math.sqrt, _nan))
+define("exp", (1, 1), _one, _real(math.exp, lambda _: math.inf))
+# Spark gives NULL, not an error, for the logarithm of what is not positive.
+define("ln log", (1, 1), _one, lambda a: None if a <= 0 else _real(math.log, _nan)(a))
+define("log10", (1, 1), _one, lambda a: None if a <= 0 else _real(math.log10, _nan)(a))
+for _f in ("sin", "cos", "tan", "asin", "acos"):
+    define(_f, (1, 1), _one, _real(getattr(math, _f), _nan))
+define("atan", (1, 1), _one, math.atan)
+define("atan2", (2, 2), _two, math.atan2)
+define("radians", (1, 1), _one, lambda a: a / 180.0 * math.pi)
+define("degrees", (1, 1), _one, lambda a: a * 180.0 / math.pi)
+define("power pow", (2, 2), _two, _real(lambda a, b: math.pow(a, b), _power_outside))
+define("sign signum", (1, 1), _one, lambda a: a if a != a or a == 0 else math.copysign(1.0, a))
+define("pi", (0, 0), lambda _: ((), DOUBLE), lambda: math.pi)
+define("isnan", (1, 1), fixed(DOUBLE, to=BOOLEAN), lambda a: a is not None and a != a, sees_null=True)

@@ -1,0 +1,197 @@
+"""The functions and operators of expressions: what types they take, what they give, how they compute.
+
+One table for all of them; the functions themselves stand in arithmetic, text_functions and time_functions.
+What is not in the table does not exist, so query text cannot reach outside (reflect, java_method, files).
+"""
+
+from __future__ import annotations
+
+import operator as op
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from astralq.errors import ExpressionError, TypeMismatchError, nearest
+from astralq.expr.casts import cast_value, coerce, common_type
+from astralq.expr.nodes import Call, Case, Expr, Literal
+from astralq.expr.order import order_key
+from astralq.schema import BOOLEAN, DOUBLE, NULL, Type, Value
+
+Signature = tuple[tuple[Type, ...], Type]
+"""The types that the arguments are brought to, and the type of the result."""
+
+
+@dataclass(frozen=True)
+class Function:
+    """A function: its signature for given arguments, and its value for given values.
+
+    Unless `sees_null`, a NULL among the arguments makes the result NULL. `prepare` gives the function of
+    values once the types are known.
+    """
+
+    name: str
+    least: int
+    most: int | None
+    signature: Callable[[tuple[Expr, ...]], Signature]
+    prepare: Callable[[tuple[Type, ...], Type], Callable[..., Value]]
+    sees_null: bool = False
+
+
+TABLE: dict[str, Function] = {}
+ALIASES: dict[str, str] = {}
+
+
+def define(
+    names: str,
+    counts: tuple[int, int | None],
+    signature: Callable[[tuple[Expr, ...]], Signature],
+    apply: Callable[..., Value] | None = None,
+    *,
+    prepare: Callable[[tuple[Type, ...], Type], Callable[..., Value]] | None = None,
+    sees_null: bool = False,
+) -> None:
+    """Adds a function under its name and aliases (separated by spaces)."""
+    name, *others = names.split()
+    if prepare is None:
+        assert apply is not None
+        computed = apply
+
+        def prepare(_args: tuple[Type, ...], _result: Type) -> Callable[..., Value]:
+            return computed
+
+    TABLE[name] = Function(name, *counts, signature, prepare, sees_null)
+    ALIASES.update(dict.fromkeys(others, name))
+
+
+def fixed(*types: Type, to: Type) -> Callable[[tuple[Expr, ...]], Signature]:
+    """A signature with given types; fewer arguments use the first ones."""
+
+    def signature(args: tuple[Expr, ...]) -> Signature:
+        for a, t in zip(args, types, strict=False):
+            widens = a.type.is_numeric and t.is_numeric and not (a.type == DOUBLE and t != DOUBLE)
+            constant = isinstance(a, Literal) and a.type.name == "STRING"
+            if a.type not in (t, NULL) and not widens and not constant:
+                raise TypeMismatchError(f"{a} is {a.type}, not {t}", hint=f"CAST it to {t}")
+        return types[: len(args)], to
+
+    return signature
+
+
+def call(name: str, *args: Expr) -> Expr:
+    """The function applied to arguments, checked and with implicit casts put in.
+
+    >>> from astralq.expr.nodes import Column, Literal
+    >>> from astralq.schema import INT, DOUBLE
+    >>> e = call("+", Column(DOUBLE, "v"), Literal(INT, 1))
+    >>> str(e), str(e.type)
+    ('v + 1', 'DOUBLE')
+    """
+    key = name.lower()
+    key = ALIASES.get(key, key)
+    function = TABLE.get(key)
+    if function is None:
+        raise ExpressionError(
+            f"unknown function {name!r}",
+            hint=nearest(key, [*TABLE, *ALIASES]),
+        )
+    if len(args) < function.least or (function.most is not None and len(args) > function.most):
+        wanted = str(function.least) if function.least == function.most else f"at least {function.least}"
+        if function.most is not None and function.least != function.most:
+            wanted = f"{function.least} to {function.most}"
+        raise ExpressionError(f"{name} takes {wanted} arguments, not {len(args)}")
+    try:
+        types, result = function.signature(args)
+    except TypeMismatchError as e:
+        if e.message.startswith("in "):
+            raise
+        raise TypeMismatchError(f"in {name}: {e.message}", hint=e.hint) from None
+    return Call(result, function.name, tuple(coerce(a, t) for a, t in zip(args, types, strict=True)))
+
+
+def case(branches: tuple[tuple[Expr, Expr], ...], otherwise: Expr | None) -> Case:
+    """CASE with its results brought to one type."""
+    other = otherwise if otherwise is not None else Literal(NULL, None)
+    for condition, _ in branches:
+        if condition.type not in (BOOLEAN, NULL):
+            raise TypeMismatchError(f"in CASE: {condition} is {condition.type}, not BOOLEAN")
+    type_ = common_type((*(v for _, v in branches), other), "CASE")
+    return Case(type_, tuple((c, coerce(v, type_)) for c, v in branches), coerce(other, type_))
+
+
+def _compared(args: tuple[Expr, ...]) -> Signature:
+    type_ = common_type(args, "the comparison")
+    return (type_,) * len(args), BOOLEAN
+
+
+def _truth(args: tuple[Expr, ...]) -> Signature:
+    for a in args:
+        if a.type not in (BOOLEAN, NULL):
+            raise TypeMismatchError(f"{a} is {a.type}, not BOOLEAN", hint="compare it with something")
+    return (BOOLEAN,) * len(args), BOOLEAN
+
+
+def _any_type(args: tuple[Expr, ...]) -> Signature:
+    return tuple(a.type for a in args), BOOLEAN
+
+
+def _in(value: Value, *items: Value) -> Value:
+    if value is None:
+        return None
+    if any(i is not None and order_key(i) == order_key(value) for i in items):
+        return True
+    return None if None in items else False
+
+
+def _extreme(best: Callable[..., Any]) -> Callable[..., Value]:
+    def apply(*values: Value) -> Value:
+        known = [v for v in values if v is not None]
+        return best(known, key=order_key) if known else None
+
+    return apply
+
+
+def _same_type(args: tuple[Expr, ...]) -> Signature:
+    type_ = common_type(args, "the arguments")
+    return (type_,) * len(args), type_
+
+
+def _lazily(_args: tuple[Type, ...], _result: Type) -> Callable[..., Value]:
+    raise AssertionError("the evaluator computes this one itself")
+
+
+def _if(args: tuple[Expr, ...]) -> Signature:
+    type_ = common_type(args[1:], "if")
+    return (*_truth(args[:1])[0], type_, type_), type_
+
+
+def _nullif(args: tuple[Type, ...], result: Type) -> Callable[..., Value]:
+    return lambda a, b: None if a is None or _in(a, b) else cast_value(a, args[0], result)
+
+
+def _in_order(test: Callable[[Any, Any], bool]) -> Callable[..., Value]:
+    return lambda a, b: test(order_key(a), order_key(b))
+
+
+for _name, _test in (("=", op.eq), ("<>", op.ne), ("<", op.lt), ("<=", op.le), (">", op.gt), (">=", op.ge)):
+    define(_name, (2, 2), _compared, _in_order(_test))
+define("between", (3, 3), _compared, lambda x, lo, hi: order_key(lo) <= order_key(x) <= order_key(hi))
+define("<=>", (2, 2), _compared, lambda a, b: order_key(a) == order_key(b), sees_null=True)
+define("in", (2, None), _compared, _in, sees_null=True)
+define("not", (1, 1), _truth, lambda a: not a)
+# These compute only the arguments that they need: see LAZY in the evaluator.
+define("and", (2, 2), _truth, prepare=_lazily, sees_null=True)
+define("or", (2, 2), _truth, prepare=_lazily, sees_null=True)
+define("if iff", (3, 3), _if, prepare=_lazily, sees_null=True)
+define("coalesce nvl ifnull", (1, None), _same_type, prepare=_lazily, sees_null=True)
+define(
+    "nullif",
+    (2, 2),
+    lambda args: ((common_type(args, "nullif"),) * 2, args[0].type),
+    prepare=_nullif,
+    sees_null=True,
+)
+define("greatest", (2, None), _same_type, _extreme(max), sees_null=True)
+define("least", (2, None), _same_type, _extreme(min), sees_null=True)
+define("isnull", (1, 1), _any_type, lambda a: a is None, sees_null=True)
+define("isnotnull", (1, 1), _any_type, lambda a: a is not None, sees_null=True)
+ALIASES.update({"==": "=", "!=": "<>"})

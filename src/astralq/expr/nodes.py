@@ -1,0 +1,257 @@
+"""Typed scalar expressions: frozen trees that print as the SQL they mean."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+from decimal import Decimal
+
+from astralq.schema import BOOLEAN, STRING, Type, Value
+from astralq.space import Region
+from astralq.timeline import Duration, Instant, format_duration, format_instant
+
+
+@dataclass(frozen=True)
+class Expr:
+    """A scalar expression; `type` is what it gives."""
+
+    type: Type
+
+    @property
+    def children(self) -> tuple[Expr, ...]:
+        return ()
+
+    def rebuilt(self, children: tuple[Expr, ...]) -> Expr:
+        """The same expression over other children."""
+        assert not children
+        return self
+
+    def walk(self) -> Iterator[Expr]:
+        """This expression and all below it, outermost first."""
+        yield self
+        for c in self.children:
+            yield from c.walk()
+
+    def transform(self, f: Callable[[Expr], Expr]) -> Expr:
+        """The tree with f applied to every node, innermost first."""
+        return f(self.rebuilt(tuple(c.transform(f) for c in self.children)))
+
+    @property
+    def columns(self) -> frozenset[str]:
+        """The names of the attributes that it reads, in lower case."""
+        return frozenset(e.name.lower() for e in self.walk() if isinstance(e, Column))
+
+
+@dataclass(frozen=True)
+class Column(Expr):
+    """An attribute of the tuple at hand, or one of its pseudo-columns _t, _i, _n."""
+
+    name: str
+
+    def __str__(self) -> str:
+        return self.name if is_plain_name(self.name) else f"`{self.name}`"
+
+
+@dataclass(frozen=True)
+class Literal(Expr):
+    """A constant."""
+
+    value: Value
+
+    def __str__(self) -> str:
+        return literal_text(self.value, self.type)
+
+
+@dataclass(frozen=True)
+class Call(Expr):
+    """A function or an operator applied to arguments that already have the types it wants."""
+
+    function: str
+    args: tuple[Expr, ...]
+
+    @property
+    def children(self) -> tuple[Expr, ...]:
+        return self.args
+
+    def rebuilt(self, children: tuple[Expr, ...]) -> Expr:
+        return replace(self, args=children)
+
+    def __str__(self) -> str:
+        return _call_text(self)
+
+
+@dataclass(frozen=True)
+class Case(Expr):
+    """CASE WHEN … THEN … ELSE … END; only the branch that is taken is computed."""
+
+    branches: tuple[tuple[Expr, Expr], ...]
+    otherwise: Expr
+
+    @property
+    def children(self) -> tuple[Expr, ...]:
+        return (*(e for branch in self.branches for e in branch), self.otherwise)
+
+    def rebuilt(self, children: tuple[Expr, ...]) -> Expr:
+        pairs = tuple(zip(children[:-1:2], children[1:-1:2], strict=True))
+        return replace(self, branches=pairs, otherwise=children[-1])
+
+    def __str__(self) -> str:
+        whens = " ".join(f"WHEN {c} THEN {v}" for c, v in self.branches)
+        return f"CASE {whens} ELSE {self.otherwise} END"
+
+
+@dataclass(frozen=True)
+class Cast(Expr):
+    """A change of type that fails loudly, as Spark's ANSI CAST; implicit ones are not printed.
+
+    TRY_CAST is the safe one: it gives NULL where the cast fails.
+    """
+
+    operand: Expr
+    implicit: bool = False
+    safe: bool = False
+
+    @property
+    def children(self) -> tuple[Expr, ...]:
+        return (self.operand,)
+
+    def rebuilt(self, children: tuple[Expr, ...]) -> Expr:
+        return replace(self, operand=children[0])
+
+    def __str__(self) -> str:
+        if self.implicit:
+            return str(self.operand)
+        return f"{'TRY_CAST' if self.safe else 'CAST'}({self.operand} AS {self.type})"
+
+
+@dataclass(frozen=True)
+class Inside(Expr):
+    """inside(x, y, region): whether a location is in a region; its boundary counts as inside (004 Q2)."""
+
+    x: Expr
+    y: Expr
+    region: Region
+
+    @property
+    def children(self) -> tuple[Expr, ...]:
+        return (self.x, self.y)
+
+    def rebuilt(self, children: tuple[Expr, ...]) -> Expr:
+        return replace(self, x=children[0], y=children[1])
+
+    def __str__(self) -> str:
+        return f"inside({self.x}, {self.y}, {self.region.name})"
+
+
+@dataclass(frozen=True)
+class Aggregate(Expr):
+    """An aggregate function over the tuples of a group; it stands only in an aggregation."""
+
+    function: str
+    args: tuple[Expr, ...]
+    distinct: bool = False
+
+    @property
+    def children(self) -> tuple[Expr, ...]:
+        return self.args
+
+    def rebuilt(self, children: tuple[Expr, ...]) -> Expr:
+        return replace(self, args=children)
+
+    def __str__(self) -> str:
+        if self.function == "count" and not self.args:
+            return "count(*)"
+        if self.function in SPATIAL_AGGREGATES:
+            return f"{self.function}()"
+        distinct = "DISTINCT " if self.distinct else ""
+        return f"{self.function}({distinct}{', '.join(map(str, self.args))})"
+
+
+SPATIAL_AGGREGATES = ("path_length", "average_speed")
+
+TRUE = Literal(BOOLEAN, True)
+
+
+def inside(x: Expr, y: Expr, region: Region) -> Inside:
+    return Inside(BOOLEAN, x, y, region)
+
+
+def is_plain_name(name: str) -> bool:
+    return name.isidentifier() and name.isascii()
+
+
+def literal_text(value: Value, type_: Type) -> str:
+    """The SQL text of a constant."""
+    if value is None:
+        return "NULL"
+    if isinstance(value, bool):
+        return "TRUE" if value else "FALSE"
+    match type_.name:
+        case "STRING":
+            return "'" + str(value).replace("\\", "\\\\").replace("'", "\\'") + "'"
+        case "TIMESTAMP":
+            assert isinstance(value, int)
+            return f"TIMESTAMP '{format_instant(Instant(value))}'"
+        case "INTERVAL":
+            assert isinstance(value, int)
+            return f"INTERVAL {format_duration(Duration(value))}"
+        case "DOUBLE":
+            assert isinstance(value, float)
+            if value != value or value in (float("inf"), float("-inf")):
+                return f"CAST('{value}' AS DOUBLE)"
+            return f"{value!r}D"
+        case "DECIMAL":
+            assert isinstance(value, Decimal)
+            text = f"{value:f}"
+            return text if "." in text else f"{text}BD"
+        case "BIGINT":
+            return f"{value}L"
+    return str(value)
+
+
+# How tightly an operator binds; an argument that binds less tightly is put in parentheses.
+_BINDING = {
+    "or": 1,
+    "and": 2,
+    "not": 3,
+    **dict.fromkeys(["=", "<>", "<", "<=", ">", ">=", "<=>", "in", "like", "between", "isnull", "isnotnull"], 4),
+    "||": 5,
+    **dict.fromkeys(["+", "-"], 6),
+    **dict.fromkeys(["*", "/", "%", "div"], 7),
+    "negate": 8,
+}
+
+
+def _call_text(call: Call) -> str:
+    f = call.function
+    bind = _BINDING.get(f)
+    if bind is None:
+        return f"{f}({', '.join(map(str, call.args))})"
+    # The first argument of a left-associative operator may bind equally; comparisons do not chain.
+    first = _wrapped(call.args[0], bind + (bind == 4))
+    rest = [_wrapped(a, bind + 1) for a in call.args[1:]]
+    match f:
+        case "not":
+            return f"NOT {first}"
+        case "negate":
+            return f"-{first}" if not first.startswith("-") else f"-({first})"
+        case "isnull" | "isnotnull":
+            return f"{first} IS NULL" if f == "isnull" else f"{first} IS NOT NULL"
+        case "in":
+            return f"{first} IN ({', '.join(str(a) for a in call.args[1:])})"
+        case "between":
+            return f"{first} BETWEEN {rest[0]} AND {rest[1]}"
+    return f" {f.upper()} ".join([first, *rest])
+
+
+def _wrapped(e: Expr, bind: int) -> str:
+    shown = e
+    while isinstance(shown, Cast) and shown.implicit:
+        shown = shown.operand
+    inner = _BINDING.get(shown.function) if isinstance(shown, Call) else None
+    negative = isinstance(shown, Literal) and str(shown).startswith("-") and bind > 6
+    return f"({e})" if negative or (inner is not None and inner < bind) else str(e)
+
+
+def text(value: str) -> Literal:
+    return Literal(STRING, value)

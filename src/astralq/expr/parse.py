@@ -1,0 +1,294 @@
+"""From SQL text to typed expressions, by sqlglot's grammar of Spark SQL; there is no second parser.
+
+Functions are looked up by name in our own table: sqlglot's rewriting of known functions is switched off.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping
+from decimal import Decimal
+
+from sqlglot import exp
+from sqlglot.dialects.spark import Spark
+from sqlglot.errors import ParseError, TokenError
+
+from astralq.errors import AstralError, ExpressionError, Span, nearest
+from astralq.expr.aggregates import aggregate, is_aggregate
+from astralq.expr.casts import cast, coerce
+from astralq.expr.functions import call, case
+from astralq.expr.nodes import Cast, Column, Expr, Literal, inside
+from astralq.schema import (
+    BIGINT,
+    BOOLEAN,
+    DOUBLE,
+    INT,
+    INTERVAL,
+    NULL,
+    STRING,
+    TIMESTAMP,
+    Schema,
+    decimal,
+    parse_type,
+)
+from astralq.space import Region
+from astralq.timeline import duration, instant
+
+Regions = Mapping[str, Region]
+
+
+class ScalarSQL(Spark):
+    """Spark SQL's expressions with every function left as written: a name and its arguments."""
+
+    class Parser(Spark.Parser):  # type: ignore[misc,valid-type]
+        FUNCTIONS: dict[str, Callable[..., exp.Expression]] = {}  # noqa: RUF012
+        FUNCTION_PARSERS = {  # noqa: RUF012
+            k: v for k, v in Spark.Parser.FUNCTION_PARSERS.items() if k in ("CAST", "TRY_CAST")
+        }
+
+
+def expression(text: str, schema: Schema, regions: Regions | None = None) -> Expr:
+    """Reads one expression over the attributes of a schema.
+
+    >>> s = Schema.parse("sensor INT, value DOUBLE")
+    >>> e = expression("value * 2 > 25 AND sensor IN (42, 44)", s)
+    >>> str(e), str(e.type)
+    ('value * 2 > 25 AND sensor IN (42, 44)', 'BOOLEAN')
+    """
+    node, name = _parse(text)
+    if name is not None:
+        raise ExpressionError(f"a name is not wanted here: {text!r}", hint=f"leave out AS {name}")
+    return Binder(schema, regions or {}, text).bind(node)
+
+
+def named_expression(text: str, schema: Schema, regions: Regions | None = None) -> tuple[str, Expr]:
+    """Reads `expression AS name`; without AS the name is the attribute's, or the expression's text."""
+    node, name = _parse(text)
+    bound = Binder(schema, regions or {}, text).bind(node)
+    if name is None:
+        name = bound.name if isinstance(bound, Column) else text.strip()
+    return name, bound
+
+
+def split_list(text: str) -> list[str]:
+    """The parts of a comma-separated list, each as text; commas in parentheses and quotes do not count.
+
+    >>> split_list("a, max(b, c) AS m")
+    ['a', 'max(b, c) AS m']
+    """
+    parts = re.findall(r"(?:[^,('\"`]|\([^()]*(?:\([^()]*\)[^()]*)*\)|'[^']*'|\"[^\"]*\"|`[^`]*`)+", text)
+    return [p.strip() for p in parts]
+
+
+def _parse(text: str) -> tuple[exp.Expression, str | None]:
+    try:
+        nodes = ScalarSQL().parser().parse(ScalarSQL().tokenize(text), text)
+    except (ParseError, TokenError) as e:
+        raise ExpressionError(f"cannot read the expression {text!r}", span=_error_span(e, text)) from None
+    if len(nodes) != 1 or nodes[0] is None:
+        raise ExpressionError(f"expected one expression, not {text!r}")
+    node = nodes[0]
+    if isinstance(node, exp.Alias):
+        return node.this, str(node.alias)
+    if isinstance(node, exp.Query | exp.DDL | exp.DML | exp.Command):
+        raise ExpressionError(f"expected an expression, not a statement: {text!r}")
+    return node, None  # type: ignore[return-value]  # sqlglot types its parser loosely
+
+
+def _error_span(error: Exception, text: str) -> Span | None:
+    for e in getattr(error, "errors", []):
+        length = len(e.get("highlight") or "x")
+        return Span(e.get("line") or 1, max(1, (e.get("col") or 1) - length + 1), length, text)
+    return None
+
+
+_OPERATORS: dict[type[exp.Expression], str] = {
+    exp.Add: "+",
+    exp.Sub: "-",
+    exp.Mul: "*",
+    exp.Div: "/",
+    exp.IntDiv: "div",
+    exp.Mod: "%",
+    exp.EQ: "=",
+    exp.NEQ: "<>",
+    exp.GT: ">",
+    exp.GTE: ">=",
+    exp.LT: "<",
+    exp.LTE: "<=",
+    exp.NullSafeEQ: "<=>",
+    exp.And: "and",
+    exp.Or: "or",
+    exp.DPipe: "||",
+    exp.Like: "like",
+}
+
+
+class Binder:
+    """Turns sqlglot's nodes into typed expressions over a schema.
+
+    The language layer overrides `column` to resolve qualified names.
+    """
+
+    def __init__(self, schema: Schema, regions: Regions, source: str) -> None:
+        self.schema = schema
+        self.regions = regions
+        self.source = source
+
+    def bind(self, node: exp.Expression) -> Expr:
+        """The typed expression of a node; an error has the node's place."""
+        try:
+            return self._bind(node)
+        except AstralError as e:
+            raise e.at(self.span(node)) from None
+
+    def span(self, node: exp.Expression) -> Span | None:
+        """Where the node stands in the text: from its first to its last name, as far as sqlglot knows."""
+        places = [n.meta for n in node.find_all(exp.Identifier) if "start" in n.meta]
+        if not places:
+            return None
+        start = min(m["start"] for m in places)
+        end = max(m["end"] for m in places)
+        before = self.source[:start]
+        column = start - (before.rfind("\n") + 1) + 1
+        return Span(before.count("\n") + 1, column, end - start + 1, self.source)
+
+    def column(self, node: exp.Column) -> Expr:
+        if node.table:
+            raise ExpressionError(
+                f"{node.table}.{node.name} is qualified, and there is only one set of attributes here",
+                hint=f"write {node.name}",
+            )
+        attribute = self.schema[node.name]
+        return Column(attribute.type, attribute.name)
+
+    def _bind(self, node: exp.Expression) -> Expr:
+        if (operator := _OPERATORS.get(type(node))) is not None:
+            bound = call(operator, self.bind(node.this), self.bind(node.expression))
+            return call("not", bound) if node.args.get("negate") else bound
+        match node:
+            case exp.Column():
+                return self.column(node)
+            case exp.Paren():
+                return self.bind(node.this)
+            case exp.Literal():
+                return Literal(STRING, node.this) if node.is_string else number(node.this)
+            case exp.Boolean():
+                return Literal(BOOLEAN, bool(node.this))
+            case exp.Null():
+                return Literal(NULL, None)
+            case exp.Neg():
+                return self._negated(node.this)
+            case exp.Not():
+                return self._not(node.this)
+            case exp.Is():
+                return self._is(node)
+            case exp.In():
+                return self._in(node)
+            case exp.Between():
+                parts = (node.this, node.args["low"], node.args["high"])
+                return call("between", *(self.bind(p) for p in parts))
+            case exp.Case():
+                return self._case(node)
+            case exp.If():
+                parts = (node.this, node.args["true"], node.args["false"])
+                return call("if", *(self.bind(p) for p in parts))
+            case exp.Interval():
+                return self._interval(node)
+            case exp.Cast():  # TryCast is one too
+                return self._cast(node)
+            case exp.Anonymous():
+                return self._function(node)
+        raise ExpressionError(f"{node.sql('spark')} is not supported in an expression")
+
+    def _negated(self, node: exp.Expression) -> Expr:
+        operand = self.bind(node)
+        if isinstance(node, exp.Literal) and not node.is_string:
+            return number(f"-{node.this}")
+        return call("negate", operand)
+
+    def _not(self, node: exp.Expression) -> Expr:
+        if isinstance(node, exp.Is) and isinstance(node.expression, exp.Null):
+            return call("isnotnull", self.bind(node.this))
+        return call("not", self.bind(node))
+
+    def _is(self, node: exp.Is) -> Expr:
+        if isinstance(node.expression, exp.Null):
+            return call("isnull", self.bind(node.this))
+        return call("<=>", self.bind(node.this), self.bind(node.expression))
+
+    def _in(self, node: exp.In) -> Expr:
+        if node.args.get("query") is not None:
+            raise ExpressionError("a subquery cannot stand here", hint="write it in the WHERE of a query")
+        return call("in", self.bind(node.this), *(self.bind(e) for e in node.expressions))
+
+    def _case(self, node: exp.Case) -> Expr:
+        def test(condition: exp.Expression) -> Expr:
+            if node.this is None:
+                return self.bind(condition)
+            return call("=", self.bind(node.this), self.bind(condition))
+
+        default = node.args.get("default")
+        branches = tuple((test(i.this), self.bind(i.args["true"])) for i in node.args["ifs"])
+        return case(branches, self.bind(default) if default is not None else None)
+
+    def _interval(self, node: exp.Interval) -> Expr:
+        unit = node.args.get("unit")
+        if not isinstance(node.this, exp.Literal) or isinstance(unit, exp.IntervalSpan):
+            raise ExpressionError(f"{node.sql('spark')} is not a fixed length of time", hint="write INTERVAL 5 MINUTES")
+        return Literal(INTERVAL, duration(f"{node.this.this} {unit.name if unit is not None else ''}"))
+
+    def _cast(self, node: exp.Cast) -> Expr:
+        target = node.args["to"].sql("spark")
+        if isinstance(node.this, exp.Literal):
+            if node.this.is_string and target in ("TIMESTAMP", "TIMESTAMP_NTZ"):
+                return Literal(TIMESTAMP, instant(node.this.this))
+            if not node.this.is_string and target == "DOUBLE":
+                return Literal(DOUBLE, float(node.this.this))
+            if not node.this.is_string and target == "BIGINT":
+                return coerce(number(node.this.this), BIGINT)
+        bound = cast(self.bind(node.this), parse_type(target))
+        if node.args.get("safe"):
+            assert isinstance(bound, Cast)
+            return Cast(bound.type, bound.operand, safe=True)
+        return bound
+
+    def _function(self, node: exp.Anonymous) -> Expr:
+        name = str(node.this)
+        args = node.expressions
+        if name.lower() == "inside":
+            return self._inside(args)
+        if is_aggregate(name):
+            distinct = len(args) == 1 and isinstance(args[0], exp.Distinct)
+            if distinct:
+                args = args[0].expressions
+            if len(args) == 1 and isinstance(args[0], exp.Star):
+                args = []
+            bound = tuple(self.bind(a) for a in args)
+            return aggregate(name, bound, self.schema, distinct=distinct)
+        return call(name, *(self.bind(a) for a in args))
+
+    def _inside(self, args: list[exp.Expression]) -> Expr:
+        if len(args) != 3 or not isinstance(args[2], exp.Column):
+            raise ExpressionError("inside takes two coordinates and the name of a region")
+        x, y = self.bind(args[0]), self.bind(args[1])
+        if not (x.type.is_numeric and y.type.is_numeric):
+            raise ExpressionError(f"inside takes numbers as coordinates, not {x.type} and {y.type}")
+        wanted = args[2].name.lower()
+        found = next((r for name, r in self.regions.items() if name.lower() == wanted), None)
+        if found is None:
+            raise ExpressionError(f"unknown region {args[2].name!r}", hint=nearest(wanted, self.regions))
+        return inside(x, y, found)
+
+
+def number(text: str) -> Literal:
+    """A numeric constant with the type that Spark gives it; a point makes a DECIMAL, an exponent a DOUBLE."""
+    if "e" in text.lower():
+        return Literal(DOUBLE, float(text))
+    value = Decimal(text)
+    if "." not in text:
+        for type_, limit in ((INT, 2**31), (BIGINT, 2**63)):
+            if -limit <= int(text) < limit:
+                return Literal(type_, int(text))
+    scale = len(text.partition(".")[2])
+    digits = max(len(value.as_tuple().digits), scale, 1)
+    return Literal(decimal(digits, scale), value)

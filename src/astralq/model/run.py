@@ -1,0 +1,191 @@
+"""Runs a query on the model: reads its sources, decides what is observed, and evaluates operator by operator."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+from typing import Any
+
+from astralq.algebra.base import Operator
+from astralq.algebra.domain import Domain
+from astralq.algebra.relational import Distinct, GroupBy, Product, Project, Rename, Select
+from astralq.algebra.sneeql import RowWindows, Scan, TimeWindows, WindowsProduct
+from astralq.algebra.sources import RelationSource, SensedSource, StartedAt, StreamSource
+from astralq.algebra.stream_ops import Composite, Spread
+from astralq.algebra.streamers import DStream, Identity, IStream, RStream
+from astralq.algebra.windows import Window
+from astralq.errors import DataError, PlanError, nearest
+from astralq.model import relations, sneeql, streams, windows
+from astralq.model.sources import Data, acquire, read_relation, receive
+from astralq.model.values import Context, Relation, Stream, TupleSet, Values, WindowAt
+from astralq.timeline import EPOCH, LAST_INDEX, BatchId, Instant
+
+Result = Stream | Relation | list[WindowAt]
+
+
+@dataclass
+class Run:
+    """A query over its data, with what is observed of it."""
+
+    query: Operator
+    data: Data
+    ctx: Context
+
+    def result(self) -> Result:
+        return self.evaluate(self.query, self.ctx)
+
+    def evaluate(self, op: Operator, ctx: Context) -> Result:
+        """The meaning of an operator for a query that starts at ctx.t0."""
+        match op:
+            case StreamSource():
+                return _from_start(receive(op, _given(op.name, self.data)), ctx)  # type: ignore[arg-type]
+            case SensedSource():
+                return acquire(op, _given(op.name, self.data), ctx.t0, ctx.end.t)  # type: ignore[arg-type]
+            case RelationSource():
+                return read_relation(op, _given(op.name, self.data))[0]  # type: ignore[arg-type]
+            case StartedAt():
+                inner = replace(ctx, t0=op.t0, start=BatchId(op.t0, 0), t0_given=True)
+                found = self.evaluate(op.child, inner)
+                return _from_start(found, ctx) if isinstance(found, Stream) else found
+            case Window():
+                return windows.window(self.stream(op.child, ctx), op.spec, op.child.schema, ctx.t0)
+            case Select() | Project() | Rename() | GroupBy() | Distinct():
+                return self._unary(op, ctx)
+            case Product():
+                return relations.pointwise(relations.product, *self._both(op, ctx))
+            case Domain():
+                other = None if op.other is None else self.stream(op.other, ctx)
+                return relations.domain(op, self.relation(op.child, ctx), other, ctx)
+            case IStream() | DStream() | RStream():
+                found = self.evaluate(op.child, ctx)
+                if isinstance(found, Relation):
+                    return streams.stream_of(op, found, ctx)
+                assert isinstance(found, list)
+                return sneeql.stream_of_windows(op, found, ctx)
+            case Spread():
+                return streams.spread(op, self.stream(op.child, ctx))
+            case Composite():
+                return self.evaluate(op.definition, ctx)
+            case Scan():
+                return sneeql.scan(op, self.relation(op.child, ctx), ctx)
+            case TimeWindows():
+                return sneeql.create_time_window(op, self.stream(op.child, ctx), ctx)
+            case RowWindows():
+                return sneeql.create_row_window(op, self.stream(op.child, ctx))
+            case WindowsProduct():
+                left, right = (self.evaluate(c, ctx) for c in (op.left, op.right))
+                return sneeql.cross_product(left, right)  # type: ignore[arg-type]
+        return relations.pointwise(relations.BINARY[type(op)](op), *self._both(op, ctx))  # type: ignore[index,arg-type]
+
+    def _unary(self, op: Select | Project | Rename | GroupBy | Distinct, ctx: Context) -> Result:
+        """σ, Π, ρ, aggregation and DISTINCT over a stream, a relation, or each window of a stream of windows."""
+        found = self.evaluate(op.child, ctx)
+        if isinstance(found, Stream):
+            assert isinstance(op, Select | Project | Rename)
+            return streams.unary_on_stream(op, found)
+        apply = relations.unary(op)
+        if isinstance(found, Relation):
+            return relations.pointwise(apply, found)
+        return [WindowAt(w.tick, tuple(apply(w.rows))) for w in found]
+
+    def stream(self, op: Operator, ctx: Context) -> Stream:
+        found = self.evaluate(op, ctx)
+        assert isinstance(found, Stream)
+        return found
+
+    def relation(self, op: Operator, ctx: Context) -> Relation:
+        found = self.evaluate(op, ctx)
+        assert isinstance(found, Relation)
+        return found
+
+    def _both(self, op: Operator, ctx: Context) -> tuple[Relation, ...]:
+        return tuple(self.relation(c, ctx) for c in op.children)
+
+
+def _from_start(stream: Stream, ctx: Context) -> Stream:
+    """Tuples before t0 are ignored, and positions begin there (000 D3; 001 P11)."""
+    return Stream.of((s.batch, s.values) for s in stream.tuples if s.t >= ctx.t0)
+
+
+def _given(name: str, data: Data) -> Any:
+    if name not in data:
+        raise DataError(f"there are no data for the source {name!r}", hint=nearest(name, data))
+    return data[name]
+
+
+def observe(query: Operator, data: Data, t0: Instant | None, until: Instant | None) -> Context:
+    """What a run observes: from t0 if it is given, else from the first batch of any source; to the last timestamp.
+
+    Both ends are inclusive; with `until` the run ends after the last batch of that instant.
+    """
+    start_at = EPOCH if t0 is None else t0
+    batches: list[BatchId] = []
+    for op in query.walk():
+        match op:
+            case StreamSource():
+                stream = receive(op, _given(op.name, data))
+                batches += [b for b in stream.batches if b.t >= start_at]
+            case RelationSource():
+                times = read_relation(op, _given(op.name, data))[1]
+                batches += [BatchId(t, 0) for t in times if t >= start_at]
+            case SensedSource() if t0 is None or until is None:
+                raise PlanError(
+                    f"the sensed stream {op.name} has no beginning or no end of its own",
+                    hint="give the start t0 and an end: START AT … and --until",
+                )
+    start = BatchId(start_at, 0) if t0 is not None else min(batches, default=BatchId(start_at, 0))
+    last = until if until is not None else max((b.t for b in batches), default=start.t)
+    return Context(start_at, start, BatchId(max(last, start.t), LAST_INDEX), t0 is not None)
+
+
+def prepare(query: Operator, data: Data, t0: Instant | None = None, until: Instant | None = None) -> Run:
+    return Run(query, data, observe(query, data, t0, until))
+
+
+@dataclass(frozen=True)
+class Change:
+    """A tuple that a relation gained ('+') or lost ('-') at a batch identifier."""
+
+    op: str
+    t: Instant
+    i: int
+    values: Values
+
+
+def run(query: Operator, data: Data, *, t0: Instant | None = None, until: Instant | None = None) -> list[Any]:
+    """The answer to a query: a stream's tuples, a relation's changes, or the windows of a stream of windows.
+
+    Changes at a batch identifier are deletions first, each in the order of φ.
+    """
+    prepared = prepare(query, data, t0, until)
+    result = prepared.result()
+    if isinstance(result, Stream):
+        return [s for s in result.tuples if prepared.ctx.start <= s.batch <= prepared.ctx.end]
+    if isinstance(result, Relation):
+        return list(changes(result, prepared.ctx))
+    return [(b, [r.values for r in rows]) for b, rows in sneeql.numbered(result, prepared.ctx)]
+
+
+def changes(relation: Relation, ctx: Context) -> Iterable[Change]:
+    """What a relation loses and gains, state by state."""
+    before: TupleSet = ()
+    for b, now in streams.states(relation, ctx):
+        for sign, a, c in (("-", before, now), ("+", now, before)):
+            for r in streams.difference(a, c, Identity.PHI):
+                yield Change(sign, b.t, b.i, r.values)
+        before = now
+
+
+def state(query: Operator, data: Data, at: Instant, *, i: int = LAST_INDEX, t0: Instant | None = None) -> list[Values]:
+    """The state of a relation at an instant, after its last batch unless i is given, in the order of φ.
+
+    A stream's state is what it has emitted so far.
+    """
+    prepared = prepare(query, data, t0, at)
+    result = prepared.result()
+    here = BatchId(at, i)
+    if isinstance(result, Stream):
+        return [s.values for s in result.tuples if s.batch <= here]
+    if isinstance(result, Relation):
+        return [r.values for r in result.at(here)]
+    raise PlanError("a stream of windows has no state of its own", hint="stream it first, with RSTREAM")

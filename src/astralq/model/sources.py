@@ -1,0 +1,204 @@
+"""From rows to streams and relations: how the model reads its sources."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from astralq.algebra.sources import RelationSource, SensedSource, StreamSource, Validity
+from astralq.errors import DataError
+from astralq.expr.order import OrderKey, order_key, row_key
+from astralq.model.values import Phi, Relation, Row, Stream, Values
+from astralq.schema import Value
+from astralq.timeline import BatchId, Instant
+
+Rows = Iterable[Sequence[Any]]
+Sensor = Callable[[Any, Instant], Sequence[Any]]
+"""What a sensed stream calls: (site, t) ↦ the measured attributes."""
+
+Data = Mapping[str, "Stream | Rows | Sensor"]
+"""For each source its rows, a stream that is already stamped, or the callable of a sensed stream."""
+
+
+def _rows(source: StreamSource | RelationSource, rows: Rows) -> list[Values]:
+    kind = "stream" if isinstance(source, StreamSource) else "relation"
+    return [source.declared.check_row(r, f"row {k} of {kind} {source.name}") for k, r in enumerate(rows, start=1)]
+
+
+def receive(source: StreamSource, data: Stream | Rows) -> Stream:
+    """003's receive: stamps each tuple by its attribute, or on arrival where it has none, and numbers them.
+
+    Without a timestamp attribute each row is a pair (arrival, values).
+    """
+    if isinstance(data, Stream):
+        for s in data.tuples:
+            source.declared.check_row(s.values, f"the tuple at position {s.n} of stream {source.name}")
+        return data
+    if source.timestamp is None:
+        pairs = [(Instant(arrival), values) for arrival, values in data]
+        rows = _rows(source, [values for _, values in pairs])
+        times: list[Any] = [arrival for arrival, _ in pairs]
+    else:
+        rows = _rows(source, data)
+        times = [values[source.declared.index(source.timestamp)] for values in rows]
+    for k, t in enumerate(times, start=1):
+        if t is None:
+            raise DataError(f"row {k} of stream {source.name} has no {source.timestamp!r}, so no timestamp")
+    order = [source.declared.index(name) for name in source.position_by]
+    index = _batch_index(source)
+    keyed = sorted(
+        (t, index(values), row_key(tuple(values[k] for k in order)), row_key(values), values)
+        for t, values in zip(times, rows, strict=True)
+    )
+    counted: dict[Instant, int] = defaultdict(int)
+    stamped = []
+    for t, i, _, _, values in keyed:
+        stamped.append((BatchId(t, counted[t] if source.batch_each_row else i), values))
+        counted[t] += 1
+    return Stream.of(stamped)
+
+
+def _batch_index(source: StreamSource) -> Callable[[Values], int]:
+    if source.batch_by is None:
+        return lambda _: 0
+    column = source.declared.index(source.batch_by)
+
+    def index(values: Values) -> int:
+        i = values[column]
+        if not isinstance(i, int) or i < 0:
+            raise DataError(f"stream {source.name}: the batch index {i!r} in {source.batch_by!r} is not 0, 1, 2, …")
+        return i
+
+    return index
+
+
+def acquire(source: SensedSource, sensor: Sensor, t0: Instant, end: Instant) -> Stream:
+    """003's acquire: at each tick t0 + k·every, one tuple from each site, in the order of the sites."""
+    stamped = []
+    tick = t0
+    while tick <= end:
+        for site in source.sites:
+            given = dict(zip(source.measured, sensor(site, tick), strict=True))
+            given |= {source.site: site, source.time: tick}
+            values = tuple(given[name] for name in source.declared.names)
+            what = f"site {site} of stream {source.name}"
+            stamped.append((BatchId(tick, 0), source.declared.check_row(values, what)))
+        tick = Instant(tick + source.every)
+    return Stream.of(stamped)
+
+
+@dataclass
+class _Version:
+    """A row that holds in [start, end); None: from always, or for ever."""
+
+    phi: Phi
+    values: Values
+    start: Instant | None
+    end: Instant | None = None
+
+
+def read_relation(source: RelationSource, rows: Rows) -> tuple[Relation, list[Instant]]:
+    """The relation of a base source, and the timestamps in it."""
+    values = _rows(source, rows)
+    versions = {
+        Validity.CONSTANT: _constant,
+        Validity.VERSIONED: _versioned,
+        Validity.CHANGES: _replayed,
+    }[source.validity](source, values)
+    times = sorted({t for v in versions for t in (v.start, v.end) if t is not None})
+
+    def state(b: BatchId) -> list[Row]:
+        return [
+            Row(v.phi, v.values)
+            for v in versions
+            if (v.start is None or v.start <= b.t) and (v.end is None or b.t < v.end)
+        ]
+
+    def changes(lo: BatchId, hi: BatchId) -> set[BatchId]:
+        return {b for b in (BatchId(t, 0) for t in times) if lo <= b <= hi}
+
+    return Relation(state, changes), times
+
+
+def _order(source: RelationSource, declared: Values, kept: Values) -> OrderKey:
+    """The order of a base relation: POSITION BY, else all values."""
+    by = tuple(declared[source.declared.index(name)] for name in source.position_by)
+    return (*row_key(by), *row_key(kept))
+
+
+def _constant(source: RelationSource, rows: list[Values]) -> list[_Version]:
+    copies: dict[OrderKey, int] = defaultdict(int)
+    versions = []
+    for values in rows:
+        key = _order(source, values, values)
+        versions.append(_Version((*key, order_key(copies[key])), values, None))
+        copies[key] += 1
+    return versions
+
+
+def _versioned(source: RelationSource, rows: list[Values]) -> list[_Version]:
+    """Equal rows that hold together are told apart by a number; those that follow each other share it."""
+    assert source.valid_from is not None
+    start_at = source.declared.index(source.valid_from)
+    end_at = source.declared.index(source.valid_to) if source.valid_to is not None else None
+    held: dict[OrderKey, list[Instant | None]] = defaultdict(list)
+    versions = []
+    bounds = []
+    for k, values in enumerate(rows, start=1):
+        start: Any = values[start_at]
+        end: Any = values[end_at] if end_at is not None else None
+        if start is None:
+            raise DataError(f"row {k} of relation {source.name} has no {source.valid_from!r}")
+        bounds.append((start, end, values))
+    for start, end, values in sorted(bounds, key=lambda b: (b[0], order_key(b[1]), row_key(b[2]))):
+        if end is not None and end <= start:
+            continue
+        key = _order(source, values, values)
+        ends = held[key]
+        free = next((k for k, e in enumerate(ends) if e is not None and e <= start), len(ends))
+        ends[free : free + 1] = [end]
+        versions.append(_Version((*key, order_key(free)), values, start, end))
+    return versions
+
+
+_SIGNS: dict[Value, bool] = {"+": True, "-": False, True: True, False: False}
+
+
+def _replayed(source: RelationSource, rows: list[Values]) -> list[_Version]:
+    """Replays the log: instants in order, in each the deletions first unless POSITION BY says otherwise."""
+    assert source.change is not None
+    assert source.at is not None
+    change, at = source.declared.index(source.change), source.declared.index(source.at)
+    kept = [source.declared.index(n) for n in source.schema.names]
+    key = [source.declared.index(n) for n in source.key] or kept
+    by = [source.declared.index(n) for n in source.position_by]
+    log: dict[Instant, list[tuple[Any, ...]]] = defaultdict(list)
+    for k, r in enumerate(rows, start=1):
+        if r[change] not in _SIGNS or r[change] is None:
+            raise DataError(f"row {k} of relation {source.name}: the change {r[change]!r} is neither '+' nor '-'")
+        t: Any = r[at]
+        if t is None:
+            raise DataError(f"row {k} of relation {source.name} has no {source.at!r}")
+        order = (row_key(tuple(r[c] for c in by)), _SIGNS[r[change]], row_key(tuple(r[c] for c in kept)))
+        log[t].append((order, r))
+    held: dict[OrderKey, list[_Version]] = defaultdict(list)
+    numbers: dict[OrderKey, int] = defaultdict(int)
+    versions: list[_Version] = []
+    for t in sorted(log):
+        before = {k: v[0].phi for k, v in held.items() if v}
+        for _, r in sorted(log[t], key=lambda entry: entry[0]):
+            values = tuple(r[c] for c in kept)
+            who = row_key(tuple(r[c] for c in key))
+            if held[who] and (source.key or not _SIGNS[r[change]]):
+                held[who].pop(0).end = t
+            if _SIGNS[r[change]]:
+                order_of = _order(source, r, values)
+                new = (*order_of, order_key(numbers[order_of]))
+                numbers[order_of] += 1
+                phi = before.get(who, new) if source.key else new
+                version = _Version(phi, values, t)
+                held[who].append(version)
+                versions.append(version)
+    return [v for v in versions if v.end is None or v.start is None or v.start < v.end]

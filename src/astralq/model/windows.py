@@ -1,0 +1,199 @@
+"""The meaning of windows: which evaluation a state is in, and what its scope holds (001 D27, D28; SEMANTICS.md §2)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+from astralq.algebra.schedules import Continuous, Measure, Periodic, TimeSchedule
+from astralq.algebra.scopes import Back, BatchStart, Bound, Linear, OfInstant, Scope, check_rule_window
+from astralq.algebra.windows import WindowSpec
+from astralq.errors import WindowError
+from astralq.expr.order import order_key, row_key
+from astralq.model.values import Relation, Row, Stream, StreamTuple
+from astralq.schema import Schema
+from astralq.space import leg
+from astralq.timeline import CHRONON, BatchId, Instant
+
+
+def odometer(tuples: Sequence[StreamTuple], schema: Schema) -> list[int]:
+    """The distance travelled at each tuple, in whole millimetres, in position order (004 §3.2.2's d_t).
+
+    A tuple without a location has not moved.
+    """
+    assert schema.location is not None
+    x, y = schema.index(schema.location.x), schema.index(schema.location.y)
+    total, travelled = 0, []
+    here: tuple[float, float] | None = None
+    for s in tuples:
+        px, py = s.values[x], s.values[y]
+        if px is not None and py is not None:
+            there = (float(px), float(py))
+            if here is not None:
+                total += leg(*here, *there, planar=schema.location.planar)
+            here = there
+        travelled.append(total)
+    return travelled
+
+
+@dataclass(frozen=True)
+class Evaluation:
+    """The j-th evaluation of a schedule; `value` is E_j on its measure, `seen` counts the tuples that it sees."""
+
+    j: int
+    value: int
+    seen: int
+
+
+@dataclass
+class Windows:
+    """The windows of one substream."""
+
+    tuples: Sequence[StreamTuple]
+    spec: WindowSpec
+    schema: Schema
+    t0: Instant
+
+    @cached_property
+    def travelled(self) -> list[int]:
+        return odometer(self.tuples, self.schema) if Measure.DISTANCE in self.spec.measures else []
+
+    def arrived(self, b: BatchId) -> int:
+        """How many tuples have come at (t, i)."""
+        return sum(1 for s in self.tuples if s.batch <= b)
+
+    def evaluation(self, b: BatchId) -> Evaluation | None:
+        """γ(t, i), the last evaluation at or before (t, i), its delay counted in; None before the first (001 D27)."""
+        schedule, delay, count = self.spec.schedule, self.spec.delay, self.arrived(b)
+        if schedule.measure is Measure.TIME:
+            assert isinstance(schedule, TimeSchedule)
+            e = schedule.last(self.t0, Instant(b.t - delay))
+            if e is None:
+                return None
+            # At (e, i) the batches of e up to i have come, after e all of them.
+            seen = sum(1 for s in self.tuples[:count] if s.t <= e)
+            j = schedule.rank(self.t0, e) if isinstance(schedule, Periodic) else -1
+            return Evaluation(j, e, seen)
+        assert isinstance(schedule, Periodic)
+        if count == 0:
+            return None
+        reached = count - 1 if schedule.measure is Measure.POSITION else self.travelled[count - 1]
+        j = schedule.rank(self.t0, reached - delay)
+        return Evaluation(j, schedule.origin(self.t0) + j * schedule.every, count) if j >= 0 else None
+
+    def at(self, b: BatchId) -> Sequence[StreamTuple]:
+        """The tuples of the window at (t, i) (001 D28)."""
+        evaluation = self.evaluation(b)
+        if evaluation is None:
+            return ()
+        scope = self.spec.scope
+        if scope.measure is Measure.POSITION:
+            return self._positions(evaluation)
+        lo, hi = self._bound(scope.lo, evaluation), self._bound(scope.hi, evaluation)
+        if lo is None or hi is None:
+            return ()
+        come = self.tuples[: self.arrived(b)]
+        if scope.measure is Measure.TIME:
+            return [s for s in come if lo <= s.t <= hi]
+        return [s for s, d in zip(come, self.travelled, strict=False) if lo <= d <= hi]
+
+    def _positions(self, evaluation: Evaluation) -> Sequence[StreamTuple]:
+        """Positions end − (hi − lo) … end if the width is fixed, else lo … end, where end is the end of hi's batch."""
+        scope = self.spec.scope
+        hi = self._bound(scope.hi, evaluation)
+        if hi is None or hi < 0:
+            return ()
+        if hi >= evaluation.seen:
+            raise WindowError(f"window {evaluation.j} ends at position {hi}, which has not come at its evaluation")
+        end = self._batch_end(hi)
+        if isinstance(scope.lo, BatchStart):
+            lo: int | None = next(k for k, s in enumerate(self.tuples) if s.batch == self.tuples[hi].batch)
+        elif scope.fixed_width is not None:
+            lo = end - scope.fixed_width
+        else:
+            lo = self._bound(scope.lo, evaluation)
+        assert lo is not None
+        return self.tuples[max(lo, 0) : end + 1]
+
+    def _batch_end(self, position: int) -> int:
+        """τ⁻¹(τ(position)): the last position of the batch that holds a position."""
+        return max(k for k, s in enumerate(self.tuples) if s.batch == self.tuples[position].batch)
+
+    def _bound(self, bound: Bound, evaluation: Evaluation) -> int | None:
+        """A bound's value on the scope's measure; None where nothing has come yet that it could count from."""
+        measure = self.spec.scope.measure
+        match bound:
+            case Linear():
+                return bound.value(evaluation.j, self.t0, measure)
+            case Back(amount):
+                here = self._here(evaluation)
+                return None if here is None else here - amount
+            case OfInstant():
+                return bound.function(Instant(evaluation.value))
+        raise AssertionError(bound)
+
+    def _here(self, evaluation: Evaluation) -> int | None:
+        """The evaluation on the scope's measure: e, the position it has reached, or the distance travelled."""
+        source, target = self.spec.schedule.measure, self.spec.scope.measure
+        if source is target:
+            return evaluation.value
+        if source is Measure.TIME:
+            reaching = evaluation.seen - 1
+            if reaching < 0:
+                return None
+        elif source is Measure.POSITION:
+            reaching = evaluation.value
+            if target is Measure.DISTANCE:
+                reaching = self._batch_end(reaching)
+        else:
+            reaching = next(k for k, d in enumerate(self.travelled) if d >= evaluation.value)
+        if target is Measure.TIME:
+            return self.tuples[reaching].t
+        return reaching if target is Measure.POSITION else self.travelled[reaching]
+
+    def changes(self, lo: BatchId, hi: BatchId) -> set[BatchId]:
+        """Where the state can change: at batches, and on time at evaluations, entries and exits."""
+        points = {s.batch for s in self.tuples}
+        schedule, scope, delay = self.spec.schedule, self.spec.scope, self.spec.delay
+        if isinstance(schedule, Continuous):
+            assert isinstance(scope.lo, Back)
+            assert isinstance(scope.hi, Back)
+            for s in self.tuples:
+                points.add(BatchId(Instant(s.t + scope.hi.amount + delay), 0))
+                points.add(BatchId(Instant(s.t + scope.lo.amount + delay + CHRONON), 0))
+        elif schedule.measure is Measure.TIME:
+            assert isinstance(schedule, TimeSchedule)
+            evaluations = schedule.between(self.t0, Instant(lo.t - delay), Instant(hi.t - delay))
+            points |= {BatchId(Instant(e + delay), 0) for e in evaluations}
+        return {b for b in points if lo <= b <= hi}
+
+
+def window(stream: Stream, spec: WindowSpec, schema: Schema, t0: Instant) -> Relation:
+    """S[α, β, r] and, with a partition, the union of the windows of its parts with φ kept (000 D11, 001 D29)."""
+    check_rules(spec, t0, stream)
+    columns = [schema.index(name) for name in spec.partition]
+    parts: dict[tuple[object, ...], list[StreamTuple]] = {} if columns else {(): []}
+    for s in stream.tuples:
+        parts.setdefault(row_key(tuple(s.values[c] for c in columns)), []).append(s)
+    windows = [Windows(part, spec, schema, t0) for part in parts.values()]
+
+    def state(b: BatchId) -> list[Row]:
+        return [Row((order_key(s.n),), s.values, s.stamp) for w in windows for s in w.at(b)]
+
+    def changes(lo: BatchId, hi: BatchId) -> set[BatchId]:
+        return set().union(*(w.changes(lo, hi) for w in windows))
+
+    return Relation(state, changes)
+
+
+def check_rules(spec: WindowSpec, t0: Instant, stream: Stream) -> None:
+    """Checks the bounds of an aperiodic window over the whole stream, beyond those checked when it was built."""
+    scope: Scope = spec.scope
+    if not (isinstance(scope.lo, OfInstant) or isinstance(scope.hi, OfInstant)) or not stream.tuples:
+        return
+    assert isinstance(spec.schedule, TimeSchedule)
+    before: tuple[int, int] | None = None
+    last = Instant(stream.tuples[-1].t)
+    for j, e in enumerate(spec.schedule.between(t0, t0, last)):
+        before = check_rule_window(scope, j, e, before)
