@@ -1,0 +1,22 @@
+"""astralq: exact continuous queries over sensor streams, on Spark."""
+
+from astralq.algebra import *  # noqa: F403
+from astralq.algebra import __all__ as _algebra
+from astralq.errors import AstralError
+from astralq.schema import Schema
+from astralq.space import Region, distance
+from astralq.timeline import BatchId, Duration, Instant, Position, duration, instant
+
+__all__ = [
+    *_algebra,
+    "AstralError",
+    "BatchId",
+    "Duration",
+    "Instant",
+    "Position",
+    "Region",
+    "Schema",
+    "distance",
+    "duration",
+    "instant",
+]

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, fields, replace
 from enum import Enum
 from functools import cached_property
-from typing import Any
+from typing import Any, Protocol
 
 from astralq.errors import PlanError
 from astralq.schema import BIGINT, TIMESTAMP, Attribute, Schema
@@ -98,6 +98,18 @@ class Operator:
             last = k == len(self.children) - 1
             lines += c._lines(rest + ("└─ " if last else "├─ "), rest + ("   " if last else "│  "))
         return lines
+
+
+class HasOperator(Protocol):
+    """What stands for an operator: the fluent queries."""
+
+    @property
+    def operator(self) -> Operator: ...
+
+
+def operator_of(query: Operator | HasOperator) -> Operator:
+    """The operator itself."""
+    return query if isinstance(query, Operator) else query.operator
 
 
 def expect(op: Operator, kind: Kind, what: str, hint: str) -> None:

@@ -178,7 +178,17 @@ def divide(op: Divide) -> Callable[[Rows, Rows], Rows]:
     return apply
 
 
-BINARY = {Join: join, SetOperation: set_operation, ValueSetOperation: value_set_operation, Divide: divide}
+def binary(op: Join | SetOperation | ValueSetOperation | Divide) -> Callable[[Rows, Rows], Rows]:
+    """What the operator does to two tuple-sets."""
+    match op:
+        case Join():
+            return join(op)
+        case SetOperation():
+            return set_operation(op)
+        case ValueSetOperation():
+            return value_set_operation(op)
+        case Divide():
+            return divide(op)
 
 
 # Domain manipulation.

@@ -6,9 +6,20 @@ from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from typing import Any
 
-from astralq.algebra.base import Operator
+from astralq.algebra.base import HasOperator, Operator, operator_of
 from astralq.algebra.domain import Domain
-from astralq.algebra.relational import Distinct, GroupBy, Product, Project, Rename, Select
+from astralq.algebra.relational import (
+    Distinct,
+    Divide,
+    GroupBy,
+    Join,
+    Product,
+    Project,
+    Rename,
+    Select,
+    SetOperation,
+    ValueSetOperation,
+)
 from astralq.algebra.sneeql import RowWindows, Scan, TimeWindows, WindowsProduct
 from astralq.algebra.sources import RelationSource, SensedSource, StartedAt, StreamSource
 from astralq.algebra.stream_ops import Composite, Spread
@@ -38,11 +49,11 @@ class Run:
         """The meaning of an operator for a query that starts at ctx.t0."""
         match op:
             case StreamSource():
-                return _from_start(receive(op, _given(op.name, self.data)), ctx)  # type: ignore[arg-type]
+                return _from_start(receive(op, _given(op.name, self.data)), ctx)
             case SensedSource():
-                return acquire(op, _given(op.name, self.data), ctx.t0, ctx.end.t)  # type: ignore[arg-type]
+                return acquire(op, _given(op.name, self.data), ctx.t0, ctx.end.t)
             case RelationSource():
-                return read_relation(op, _given(op.name, self.data))[0]  # type: ignore[arg-type]
+                return read_relation(op, _given(op.name, self.data))[0]
             case StartedAt():
                 inner = replace(ctx, t0=op.t0, start=BatchId(op.t0, 0), t0_given=True)
                 found = self.evaluate(op.child, inner)
@@ -75,7 +86,9 @@ class Run:
             case WindowsProduct():
                 left, right = (self.evaluate(c, ctx) for c in (op.left, op.right))
                 return sneeql.cross_product(left, right)  # type: ignore[arg-type]
-        return relations.pointwise(relations.BINARY[type(op)](op), *self._both(op, ctx))  # type: ignore[index,arg-type]
+            case Join() | SetOperation() | ValueSetOperation() | Divide():
+                return relations.pointwise(relations.binary(op), *self._both(op, ctx))
+        raise PlanError(f"the model does not know the operator\n{op}")
 
     def _unary(self, op: Select | Project | Rename | GroupBy | Distinct, ctx: Context) -> Result:
         """σ, Π, ρ, aggregation and DISTINCT over a stream, a relation, or each window of a stream of windows."""
@@ -138,8 +151,9 @@ def observe(query: Operator, data: Data, t0: Instant | None, until: Instant | No
     return Context(start_at, start, BatchId(max(last, start.t), LAST_INDEX), t0 is not None)
 
 
-def prepare(query: Operator, data: Data, t0: Instant | None = None, until: Instant | None = None) -> Run:
-    return Run(query, data, observe(query, data, t0, until))
+def prepare(query: Operator | HasOperator, data: Data, t0: Instant | None = None, until: Instant | None = None) -> Run:
+    op = operator_of(query)
+    return Run(op, data, observe(op, data, t0, until))
 
 
 @dataclass(frozen=True)
@@ -152,7 +166,9 @@ class Change:
     values: Values
 
 
-def run(query: Operator, data: Data, *, t0: Instant | None = None, until: Instant | None = None) -> list[Any]:
+def run(
+    query: Operator | HasOperator, data: Data, *, t0: Instant | None = None, until: Instant | None = None
+) -> list[Any]:
     """The answer to a query: a stream's tuples, a relation's changes, or the windows of a stream of windows.
 
     Changes at a batch identifier are deletions first, each in the order of φ.

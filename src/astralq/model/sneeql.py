@@ -52,12 +52,12 @@ def create_row_window(op: RowWindows, stream: Stream) -> list[WindowAt]:
 
 def cross_product(left: list[WindowAt], right: list[WindowAt]) -> list[WindowAt]:
     """At every tick of either side, the latest windows of both, all pairs, left-major (003 figure 7)."""
-    paired = []
-    for tick in sorted({w.tick for w in (*left, *right)}):
-        for a in _latest(left, tick):
-            for b in _latest(right, tick):
-                paired.append(WindowAt(max(a.tick, b.tick), tuple(product(a.rows, b.rows))))
-    return paired
+    return [
+        WindowAt(max(a.tick, b.tick), tuple(product(a.rows, b.rows)))
+        for tick in sorted({w.tick for w in (*left, *right)})
+        for a in _latest(left, tick)
+        for b in _latest(right, tick)
+    ]
 
 
 def _latest(windows: list[WindowAt], tick: Instant) -> list[WindowAt]:

@@ -1,0 +1,51 @@
+"""The algebra: frozen, typed operators over streams and temporal relations, and a fluent API over them."""
+
+from astralq.algebra.base import Kind, Operator
+from astralq.algebra.fluent import RelationQuery, StreamQuery, WindowsQuery, relation, sensed, stream
+from astralq.algebra.windows import (
+    WindowSpec,
+    at_instants,
+    fixed,
+    for_loop,
+    from_to,
+    general,
+    hop,
+    landmark,
+    last_batch,
+    last_row,
+    moving,
+    now,
+    range_,
+    rows,
+    tumble,
+    two_rates,
+    unbounded,
+)
+
+__all__ = [
+    "Kind",
+    "Operator",
+    "RelationQuery",
+    "StreamQuery",
+    "WindowSpec",
+    "WindowsQuery",
+    "at_instants",
+    "fixed",
+    "for_loop",
+    "from_to",
+    "general",
+    "hop",
+    "landmark",
+    "last_batch",
+    "last_row",
+    "moving",
+    "now",
+    "range_",
+    "relation",
+    "rows",
+    "sensed",
+    "stream",
+    "tumble",
+    "two_rates",
+    "unbounded",
+]

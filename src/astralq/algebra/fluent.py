@@ -1,0 +1,403 @@
+"""The fluent Python API: queries as chains of methods over the operators of the algebra."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any, Self
+
+from astralq.algebra import domain, sneeql
+from astralq.algebra.base import Kind, Operator
+from astralq.algebra.grouping import group, uniquely_named
+from astralq.algebra.relational import (
+    Distinct,
+    Divide,
+    Join,
+    JoinKind,
+    Named,
+    Product,
+    Project,
+    Rename,
+    Select,
+    SetKind,
+    SetOperation,
+    ValueSetOperation,
+    copy_phi,
+    natural_join,
+    same_attributes,
+)
+from astralq.algebra.sources import RelationSource, SensedSource, StartedAt, StreamSource
+from astralq.algebra.stream_ops import BandJoin, Composite, LookupJoin, Spread, StreamJoin, StreamProduct
+from astralq.algebra.streamers import DStream, Identity, IStream, RStream
+from astralq.algebra.windows import Window, WindowSpec, unbounded
+from astralq.errors import ExpressionError, PlanError
+from astralq.expr.nodes import Column, Expr, inside
+from astralq.expr.parse import expression, named_expression, split_list
+from astralq.schema import Location, Schema, Value, schema
+from astralq.space import Region
+from astralq.timeline import Instant, duration, instant
+
+Columns = str | Iterable[str]
+
+
+class Query:
+    """A query under construction; `operator` is what has been built so far."""
+
+    _kind: Kind
+
+    def __init__(self, operator: Operator) -> None:
+        if operator.kind is not self._kind:
+            raise PlanError(f"this is a {operator.kind.value}, not a {self._kind.value}:\n{operator}")
+        self.operator = operator
+
+    def __repr__(self) -> str:
+        return str(self.operator)
+
+    @property
+    def schema(self) -> Schema:
+        """The attributes of its tuples."""
+        return self.operator.schema
+
+    def explain(self) -> str:
+        """The plan as a tree, with each operator's kind and attributes."""
+        return self.operator.explain()
+
+    def where(self, condition: str | Expr, **regions: Region) -> Self:
+        """σ: the tuples for which the condition is true."""
+        return type(self)(Select(self.operator, _expr(condition, self.operator.readable, regions)))
+
+    def select(self, *items: str) -> Self:
+        """Π: attributes and expressions; `*` is all attributes, `expression AS name` names one.
+
+        >>> stream("S", "id INT, v DOUBLE").select("id, v * 2 AS twice")
+        PROJECT id, v * 2 AS twice
+        └─ STREAM S
+        """
+        return type(self)(Project(self.operator, uniquely_named(_items(items, self.operator))))
+
+    def rename(self, names: Mapping[str, str]) -> Self:
+        """ρ: new names for attributes, as {old: new}; the old name φ copies the position instead."""
+        renamed: Operator = self.operator
+        for old, new in names.items():
+            renamed = copy_phi(renamed, new) if old == "φ" else Rename(renamed, ((old, new),))
+        return type(self)(renamed)
+
+    def started_at(self, t0: str | Instant) -> Self:
+        """The query with its own start t0, for use inside another."""
+        return type(self)(StartedAt(self.operator, instant(t0)))
+
+
+class StreamQuery(Query):
+    """A stream: windows, spread, joins with relations and with other streams."""
+
+    _kind = Kind.STREAM
+
+    def __getitem__(self, window: WindowSpec | Region) -> RelationQuery:
+        """A window over the stream; a region gives the tuples inside it so far (004 §3.2.1).
+
+        >>> from astralq.algebra.windows import rows
+        >>> stream("S", "v DOUBLE")[rows(10)]
+        WINDOW [ROWS 10]
+        └─ STREAM S
+        """
+        if isinstance(window, Region):
+            return self._stationary(window)
+        return RelationQuery(Window(self.operator, window))
+
+    def _stationary(self, region: Region) -> RelationQuery:
+        location = self.schema.location
+        if location is None:
+            raise PlanError(
+                f"the region {region.name} needs to know where a tuple is, but the stream has no location",
+                hint="declare LOCATION BY (lon, lat) on the stream",
+            )
+        x, y = (Column(self.schema[n].type, n) for n in (location.x, location.y))
+        return RelationQuery(Select(Window(self.operator, unbounded()), inside(x, y, region)))
+
+    def spread(self, *attributes: str) -> StreamQuery:
+        """▷: batches split by the values of attributes; without any, every tuple is a batch (001 D35)."""
+        return StreamQuery(Spread(self.operator, attributes))
+
+    def spread_all(self, *attributes: str) -> StreamQuery:
+        """◁: the batches of an instant put together, then spread (001 D35)."""
+        return StreamQuery(Spread(self.operator, attributes, all=True))
+
+    def product(self, relation: RelationQuery) -> StreamQuery:
+        """S × R, sensitive to both sides (001 D31)."""
+        return StreamQuery(StreamProduct(self.operator, relation.operator))
+
+    def join(self, relation: RelationQuery, on: str | None = None, how: str = "inner") -> StreamQuery:
+        """S ⋈ R: a tuple for every new match, whichever side brought it; natural without `on` (001 D32)."""
+        return self._joined(StreamJoin, relation, on, how)
+
+    def lookup(self, relation: RelationQuery, on: str | None = None, how: str = "inner") -> StreamQuery:
+        """The semi-sensitive join: the relation as it is when a tuple arrives; natural without `on` (001 D33)."""
+        return self._joined(LookupJoin, relation, on, how)
+
+    def band(
+        self, other: StreamQuery, within: str | None = None, *, rows: int | None = None, on: str | None = None
+    ) -> StreamQuery:
+        """S1 ⋈^d S2: pairs whose timestamps, or positions, differ by at most d; natural without `on` (001 D34)."""
+        d = None if within is None else duration(within)
+
+        def build(right: Operator, condition: Expr) -> Operator:
+            return BandJoin(self.operator, right, condition, d, rows)
+
+        return StreamQuery(_natural_or_on(self.operator, other.operator, on, build, keeps_right=True))
+
+    def windows(self, start: str | int, end: str | int, slide: str | int) -> WindowsQuery:
+        """SNEEql's stream of windows FROM NOW-start TO NOW-end SLIDE slide; integers count rows (003 §4)."""
+        if isinstance(slide, int):
+            if not (isinstance(start, int) and isinstance(end, int)):
+                raise PlanError("a window that slides by rows counts its bounds in rows", hint="give integers")
+            return WindowsQuery(sneeql.RowWindows(self.operator, start, end, slide))
+        if isinstance(start, int) or isinstance(end, int):
+            raise PlanError("a window that slides by time counts its bounds in time", hint="give durations")
+        return WindowsQuery(sneeql.TimeWindows(self.operator, duration(start), duration(end), duration(slide)))
+
+    def _joined(
+        self, operator: type[StreamJoin | LookupJoin], relation: RelationQuery, on: str | None, how: str
+    ) -> StreamQuery:
+        kind = _join_kind(how)
+
+        def build(right: Operator, condition: Expr) -> Composite:
+            return operator(self.operator, right, condition, kind)
+
+        keeps_right = kind not in (JoinKind.SEMI, JoinKind.ANTI)
+        return StreamQuery(_natural_or_on(self.operator, relation.operator, on, build, keeps_right=keeps_right))
+
+
+class _Grouped(Query):
+    """What relations and streams of windows share."""
+
+    def aggregate(self, *items: str, by: Columns = ()) -> Self:
+        """Aggregates, global or by keys; expressions of several aggregates are allowed.
+
+        >>> from astralq.algebra.windows import range_
+        >>> stream("S", "id INT, v DOUBLE")[range_("1 min")].aggregate("avg(v) AS mean", by="id")
+        AGGREGATE avg(v) AS mean BY id
+        └─ WINDOW [RANGE 1 MINUTE]
+           └─ STREAM S
+        """
+        keys = _items(split_list(by) if isinstance(by, str) else tuple(by), self.operator)
+        wanted = [named_expression(t, self.operator.readable) for text in items for t in split_list(text)]
+        return type(self)(group(self.operator, keys, [*keys, *wanted]))
+
+    def distinct(self) -> Self:
+        """The different values, ordered and identified by value."""
+        return type(self)(Distinct(self.operator))
+
+
+class RelationQuery(_Grouped):
+    """A temporal relation: relational operators, past states, and streamers."""
+
+    _kind = Kind.RELATION
+
+    def product(self, other: RelationQuery) -> RelationQuery:
+        """×, left first (001 D17)."""
+        return RelationQuery(Product(self.operator, other.operator))
+
+    def join(self, other: RelationQuery, on: str | None = None, how: str = "inner") -> RelationQuery:
+        """⋈: natural without `on`; how is inner, left, right, full, semi or anti (001 D20)."""
+        kind = _join_kind(how)
+        if on is None and kind is JoinKind.INNER:
+            return RelationQuery(natural_join(self.operator, other.operator))
+        keeps_right = kind not in (JoinKind.SEMI, JoinKind.ANTI)
+        if on is None and keeps_right:
+            raise PlanError(f"a {kind.value} without a condition", hint="give on=…")
+
+        def build(right: Operator, condition: Expr) -> Operator:
+            return Join(self.operator, right, condition, kind)
+
+        return RelationQuery(_natural_or_on(self.operator, other.operator, on, build, keeps_right=keeps_right))
+
+    def union(self, other: RelationQuery) -> RelationQuery:
+        """∪: this relation's tuples, then the other's (001 D19)."""
+        return self._set(other, SetKind.UNION)
+
+    def intersection(self, other: RelationQuery) -> RelationQuery:
+        """∩: the tuples with the same φ and values in both."""
+        return self._set(other, SetKind.INTERSECT)
+
+    def difference(self, other: RelationQuery) -> RelationQuery:
+        """−: the tuples whose φ and values are not in the other (001 D18)."""
+        return self._set(other, SetKind.EXCEPT)
+
+    def union_values(self, other: RelationQuery) -> RelationQuery:
+        """SQL's UNION, by value."""
+        return self._values(other, SetKind.UNION, False)
+
+    def intersect_values(self, other: RelationQuery, *, all: bool = False) -> RelationQuery:
+        """SQL's INTERSECT [ALL], by value."""
+        return self._values(other, SetKind.INTERSECT, all)
+
+    def except_values(self, other: RelationQuery, *, all: bool = False) -> RelationQuery:
+        """SQL's EXCEPT [ALL], by value."""
+        return self._values(other, SetKind.EXCEPT, all)
+
+    def divide(self, other: RelationQuery) -> RelationQuery:
+        """÷: the values that go with every tuple of the other."""
+        return RelationQuery(Divide(self.operator, other.operator))
+
+    def at(self, when: str | Instant) -> RelationQuery:
+        """R^ts: the relation frozen at an instant, its state at (ts, 0) (001 D22)."""
+        return RelationQuery(domain.fixed_relation(self.operator, when))
+
+    def at_start(self) -> RelationQuery:
+        """R^t0: the relation frozen at the query's start."""
+        return RelationQuery(domain.fixed_relation(self.operator))
+
+    def delayed(self, by: str) -> RelationQuery:
+        """The relation as it was some time ago."""
+        return RelationQuery(domain.shifted(self.operator, by))
+
+    def scanned(self, every: str) -> RelationQuery:
+        """The relation as of the last t0 + k·every."""
+        return RelationQuery(domain.scanned(self.operator, every))
+
+    def scan(self, every: str) -> WindowsQuery:
+        """SNEEql's SCAN: a stream of windows, one at every t0 + k·every (003 §4)."""
+        return WindowsQuery(sneeql.Scan(self.operator, duration(every)))
+
+    def istream(self, every: str | None = None, *, by_value: bool = False) -> StreamQuery:
+        """I_S: what was inserted (001 D24)."""
+        return StreamQuery(IStream(self.operator, _period(every), _identity(by_value)))
+
+    def dstream(self, every: str | None = None, *, by_value: bool = False) -> StreamQuery:
+        """D_S: what was deleted (001 D24)."""
+        return StreamQuery(DStream(self.operator, _period(every), _identity(by_value)))
+
+    def rstream(self, every: str | None = None, *, on_insert: bool = False) -> StreamQuery:
+        """R_S: the whole state, at every change, every period, or at insertions only (001 D24, D25)."""
+        return StreamQuery(RStream(self.operator, _period(every), on_insert))
+
+    def _set(self, other: RelationQuery, how: SetKind) -> RelationQuery:
+        return RelationQuery(SetOperation(self.operator, other.operator, how))
+
+    def _values(self, other: RelationQuery, how: SetKind, all: bool) -> RelationQuery:
+        return RelationQuery(ValueSetOperation(self.operator, other.operator, how, all))
+
+
+class WindowsQuery(_Grouped):
+    """SNEEql's stream of windows (003 §6.2)."""
+
+    _kind = Kind.WINDOWS
+
+    def product(self, other: WindowsQuery) -> WindowsQuery:
+        """At every tick of either side, all pairs of the latest windows."""
+        return WindowsQuery(sneeql.WindowsProduct(self.operator, other.operator))
+
+    def rstream(self) -> StreamQuery:
+        """Every window's tuples, when it is evaluated."""
+        return StreamQuery(RStream(self.operator))
+
+    def istream(self) -> StreamQuery:
+        """What a window has that the window before had not, by value."""
+        return StreamQuery(IStream(self.operator, None, Identity.VALUE))
+
+    def dstream(self) -> StreamQuery:
+        """What the window before had that a window has not, by value."""
+        return StreamQuery(DStream(self.operator, None, Identity.VALUE))
+
+
+def stream(
+    name: str,
+    attributes: str | Schema,
+    *,
+    timestamp: str | None = None,
+    position_by: Columns = (),
+    batch_by: str | None = None,
+    batch_each_row: bool = False,
+    location: tuple[str, str] | None = None,
+    planar: bool = False,
+) -> StreamQuery:
+    """A pushed stream with its attributes; without `timestamp` its tuples are stamped on arrival.
+
+    >>> from astralq.algebra.windows import range_
+    >>> s = stream("S", "sensor INT, value DOUBLE, ts TIMESTAMP", timestamp="ts")
+    >>> q = s[range_("30 min", slide="30 min")].where("sensor = 42").aggregate("avg(value) AS mean")
+    >>> q.rstream(every="30 min")
+    RSTREAM EVERY 30 MINUTES
+    └─ AGGREGATE avg(value) AS mean
+       └─ SELECT sensor = 42
+          └─ WINDOW [RANGE 30 MINUTES SLIDE 30 MINUTES]
+             └─ STREAM S
+    """
+    declared = schema(attributes)
+    if location is not None:
+        declared = declared.with_location(Location(*location, planar))
+    return StreamQuery(StreamSource(name, declared, timestamp, _names(position_by), batch_by, batch_each_row))
+
+
+def sensed(
+    name: str, attributes: str | Schema, *, every: str, sites: Iterable[Value], site: str = "site", time: str = "time"
+) -> StreamQuery:
+    """A pulled stream: each site is measured every period (003's sensed extents)."""
+    return StreamQuery(SensedSource(name, schema(attributes), duration(every), tuple(sites), site, time))
+
+
+def relation(
+    name: str,
+    attributes: str | Schema,
+    *,
+    valid_from: str | None = None,
+    valid_to: str | None = None,
+    change: str | None = None,
+    at: str | None = None,
+    key: Columns = (),
+    position_by: Columns = (),
+) -> RelationQuery:
+    """A stored relation: constant, versioned (valid_from, valid_to), or a log of changes (change, at, key)."""
+    source = RelationSource(
+        name, schema(attributes), valid_from, valid_to, change, at, _names(key), _names(position_by)
+    )
+    return RelationQuery(source)
+
+
+def _names(columns: Columns) -> tuple[str, ...]:
+    return tuple(split_list(columns)) if isinstance(columns, str) else tuple(columns)
+
+
+def _expr(text: str | Expr, readable: Schema, regions: Mapping[str, Region] | None = None) -> Expr:
+    return expression(text, readable, regions) if isinstance(text, str) else text
+
+
+def _items(texts: Iterable[str], operator: Operator) -> list[Named]:
+    items: list[Named] = []
+    for text in (part for t in texts for part in split_list(t)):
+        if text == "*":
+            items += [(a.name, Column(a.type, a.name)) for a in operator.schema]
+        else:
+            items.append(named_expression(text, operator.readable))
+    return items
+
+
+def _join_kind(how: str) -> JoinKind:
+    try:
+        return JoinKind[how.upper()]
+    except KeyError:
+        raise ExpressionError(
+            f"unknown kind of join {how!r}", hint="use inner, left, right, full, semi or anti"
+        ) from None
+
+
+def _period(every: str | None) -> Any:
+    return None if every is None else duration(every)
+
+
+def _identity(by_value: bool) -> Identity:
+    return Identity.VALUE if by_value else Identity.PHI
+
+
+def _natural_or_on(left: Operator, right: Operator, on: str | None, build: Any, *, keeps_right: bool) -> Operator:
+    """The join on a condition; or the natural one, with the common attributes once in the result."""
+    if on is not None:
+        return build(right, expression(on, left.schema.concat(right.schema)))  # type: ignore[no-any-return]
+    common = tuple(n for n in left.schema.names if n in right.schema)
+    renamed, condition, _ = same_attributes(left, right, common)
+    if not keeps_right and set(renamed.schema.names) & set(left.schema.names):
+        raise AssertionError("common attributes are renamed apart")
+    joined: Operator = build(renamed, condition)
+    if not keeps_right:
+        return joined
+    wanted = [*left.schema, *(a for a in right.schema if a.name not in left.schema)]
+    return Project(joined, tuple((a.name, Column(a.type, a.name)) for a in wanted))

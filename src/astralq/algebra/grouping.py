@@ -1,0 +1,75 @@
+"""From a list of expressions with aggregates in them to an aggregation, and a projection above it where needed."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from astralq.algebra.base import Operator
+from astralq.algebra.relational import GroupBy, Named, Project, Select
+from astralq.errors import PlanError
+from astralq.expr.nodes import Aggregate, Column, Expr
+
+
+def unique(name: str, taken: set[str]) -> str:
+    """The name, or name_2, name_3, … where it is taken already."""
+    found, k = name, 1
+    while found.lower() in taken:
+        k += 1
+        found = f"{name}_{k}"
+    taken.add(found.lower())
+    return found
+
+
+def uniquely_named(items: Sequence[Named]) -> tuple[Named, ...]:
+    """The items with repeated names numbered: b, b_2, b_3."""
+    taken: set[str] = set()
+    return tuple((unique(name, taken), e) for name, e in items)
+
+
+def group(
+    child: Operator,
+    keys: Sequence[Named],
+    items: Sequence[Named],
+    having: Expr | None = None,
+    *,
+    empty_row: bool = True,
+) -> Operator:
+    """Groups by the keys and computes the items, which are made of keys and aggregates.
+
+    max(v) - min(v) becomes an aggregation of both below a projection.
+    """
+    items = uniquely_named(items)
+    names = {name.lower(): e for name, e in items}
+    taken = {name for name, e in names.items() if isinstance(e, Aggregate) or e in [k for _, k in keys]}
+    found: dict[Expr, str] = {}
+    for name, e in (*items, *((("having", having),) if having is not None else ())):
+        for part in e.walk():
+            if isinstance(part, Aggregate) and part not in found:
+                found[part] = name if part is e else unique(f"_{part.function}", taken)
+    key_names: dict[Expr, str] = {}
+    for name, key in keys:
+        shown = next((n for n, e in items if e == key), None)
+        key_names[key] = shown if shown is not None else unique(name, taken)
+    aggregates = tuple((name, a) for a, name in found.items() if isinstance(a, Aggregate))
+    grouped = GroupBy(child, tuple((key_names[k], k) for _, k in keys), aggregates, empty_row)
+    result: Operator = grouped
+    if having is not None:
+        result = Select(result, _above(having, found, key_names, grouped))
+    above = tuple((name, _above(e, found, key_names, grouped)) for name, e in items)
+    same = [name for name, _ in above] == list(grouped.schema.names)
+    if same and all(isinstance(e, Column) and e.name == name for name, e in above):
+        return result
+    return Project(result, above)
+
+
+def _above(e: Expr, aggregates: dict[Expr, str], keys: dict[Expr, str], grouped: GroupBy) -> Expr:
+    """The expression over the groups' rows: aggregates and keys become attributes."""
+    name = aggregates.get(e) or keys.get(e)
+    if name is not None:
+        return Column(e.type, name)
+    if isinstance(e, Column):
+        raise PlanError(
+            f"{e.name!r} is neither a grouping key nor in an aggregate",
+            hint=f"group by {e.name}, or take an aggregate of it, for example max({e.name})",
+        )
+    return e.rebuilt(tuple(_above(c, aggregates, keys, grouped) for c in e.children))
