@@ -142,6 +142,12 @@ def _in(value: Value, *items: Value) -> Value:
     return None if None in items else False
 
 
+def _between(x: Value, lo: Value, hi: Value) -> Value:
+    """lo ≤ x AND x ≤ hi: false as soon as one end is known to be passed."""
+    ends = [None if None in pair else order_key(pair[0]) <= order_key(pair[1]) for pair in ((lo, x), (x, hi))]
+    return False if False in ends else None if None in ends else True
+
+
 def _extreme(best: Callable[..., Any]) -> Callable[..., Value]:
     def apply(*values: Value) -> Value:
         known = [v for v in values if v is not None]
@@ -174,7 +180,7 @@ def _in_order(test: Callable[[Any, Any], bool]) -> Callable[..., Value]:
 
 for _name, _test in (("=", op.eq), ("<>", op.ne), ("<", op.lt), ("<=", op.le), (">", op.gt), (">=", op.ge)):
     define(_name, (2, 2), _compared, _in_order(_test))
-define("between", (3, 3), _compared, lambda x, lo, hi: order_key(lo) <= order_key(x) <= order_key(hi))
+define("between", (3, 3), _compared, _between, sees_null=True)
 define("<=>", (2, 2), _compared, lambda a, b: order_key(a) == order_key(b), sees_null=True)
 define("in", (2, None), _compared, _in, sees_null=True)
 define("not", (1, 1), _truth, lambda a: not a)

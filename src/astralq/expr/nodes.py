@@ -11,7 +11,7 @@ from astralq.space import Region
 from astralq.timeline import Duration, Instant, format_duration, format_instant
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Expr:
     """A scalar expression; `type` is what it gives."""
 
@@ -20,6 +20,9 @@ class Expr:
     @property
     def children(self) -> tuple[Expr, ...]:
         return ()
+
+    def __repr__(self) -> str:
+        return str(self)
 
     def rebuilt(self, children: tuple[Expr, ...]) -> Expr:
         """The same expression over other children."""
@@ -42,7 +45,7 @@ class Expr:
         return frozenset(e.name.lower() for e in self.walk() if isinstance(e, Column))
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Column(Expr):
     """An attribute of the tuple at hand, or one of its pseudo-columns _t, _i, _n."""
 
@@ -52,7 +55,7 @@ class Column(Expr):
         return self.name if is_plain_name(self.name) else f"`{self.name}`"
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Literal(Expr):
     """A constant."""
 
@@ -62,7 +65,7 @@ class Literal(Expr):
         return literal_text(self.value, self.type)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Call(Expr):
     """A function or an operator applied to arguments that already have the types it wants."""
 
@@ -80,7 +83,7 @@ class Call(Expr):
         return _call_text(self)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Case(Expr):
     """CASE WHEN … THEN … ELSE … END; only the branch that is taken is computed."""
 
@@ -100,7 +103,7 @@ class Case(Expr):
         return f"CASE {whens} ELSE {self.otherwise} END"
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Cast(Expr):
     """A change of type that fails loudly, as Spark's ANSI CAST; implicit ones are not printed.
 
@@ -124,7 +127,7 @@ class Cast(Expr):
         return f"{'TRY_CAST' if self.safe else 'CAST'}({self.operand} AS {self.type})"
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Inside(Expr):
     """inside(x, y, region): whether a location is in a region; its boundary counts as inside (004 Q2)."""
 
@@ -143,7 +146,7 @@ class Inside(Expr):
         return f"inside({self.x}, {self.y}, {self.region.name})"
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Aggregate(Expr):
     """An aggregate function over the tuples of a group; it stands only in an aggregation."""
 

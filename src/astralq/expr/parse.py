@@ -15,7 +15,7 @@ from sqlglot.errors import ParseError, TokenError
 
 from astralq.errors import AstralError, ExpressionError, Span, nearest
 from astralq.expr.aggregates import aggregate, is_aggregate
-from astralq.expr.casts import cast, coerce
+from astralq.expr.casts import cast
 from astralq.expr.functions import call, case
 from astralq.expr.nodes import Cast, Column, Expr, Literal, inside
 from astralq.schema import (
@@ -143,11 +143,14 @@ class Binder:
 
     def span(self, node: exp.Expression) -> Span | None:
         """Where the node stands in the text: from its first to its last name, as far as sqlglot knows."""
-        places = [n.meta for n in node.find_all(exp.Identifier) if "start" in n.meta]
+        places = [(n.meta["start"], n.meta["end"]) for n in node.find_all(exp.Identifier) if "start" in n.meta]
+        if isinstance(node, exp.Anonymous):
+            # sqlglot keeps no place for a function's name; where it is written once, that is the place.
+            written = list(re.finditer(rf"\b{re.escape(str(node.this))}(?=\s*\()", self.source))
+            places = [(m.start(), m.end() - 1) for m in written] if len(written) == 1 else places
         if not places:
             return None
-        start = min(m["start"] for m in places)
-        end = max(m["end"] for m in places)
+        start, end = min(a for a, _ in places), max(b for _, b in places)
         before = self.source[:start]
         column = start - (before.rfind("\n") + 1) + 1
         return Span(before.count("\n") + 1, column, end - start + 1, self.source)
@@ -245,7 +248,7 @@ class Binder:
             if not node.this.is_string and target == "DOUBLE":
                 return Literal(DOUBLE, float(node.this.this))
             if not node.this.is_string and target == "BIGINT":
-                return coerce(number(node.this.this), BIGINT)
+                return Literal(BIGINT, int(node.this.this))
         bound = cast(self.bind(node.this), parse_type(target))
         if node.args.get("safe"):
             assert isinstance(bound, Cast)

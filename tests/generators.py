@@ -1,0 +1,171 @@
+"""Random streams, relations, conditions and windows: small, with simultaneous batches, gaps, NULLs and duplicates.
+
+Times are single microseconds, so that every instant between two tuples can be looked at.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from hypothesis import strategies as st
+
+from astralq import (
+    RelationQuery,
+    StreamQuery,
+    WindowSpec,
+    general,
+    hop,
+    landmark,
+    last_batch,
+    last_row,
+    now,
+    range_,
+    relation,
+    rows,
+    stream,
+    tumble,
+    unbounded,
+)
+from astralq.model import Data, Stream
+from astralq.timeline import BatchId, Instant
+
+HORIZON = 12
+"""Tuples come at 0 … HORIZON microseconds."""
+
+small = st.one_of(st.none(), st.integers(0, 3))
+
+
+@st.composite
+def streams(draw: st.DrawFn, columns: int = 2, most: int = 8, batches: int = 3) -> Stream:
+    """A stream of small integers: several tuples per batch, up to `batches` batches per instant; it may be empty."""
+    stamps = draw(st.lists(st.tuples(st.integers(0, HORIZON), st.integers(0, batches - 1)), max_size=most))
+    values = [tuple(draw(small) for _ in range(columns)) for _ in stamps]
+    return Stream.of((BatchId(Instant(t), i), v) for (t, i), v in zip(sorted(stamps), values, strict=True))
+
+
+def us(n: int) -> str:
+    return f"{n} us"
+
+
+durations = st.integers(1, 5).map(us)
+
+linear_time = st.builds(
+    lambda a, b, width, rate: general((us(min(a, rate)), us(b)), (us(rate), us(b + width)), us(rate)),
+    st.integers(0, 4),
+    st.integers(0, 3),
+    st.integers(0, 4),
+    st.integers(1, 4),
+)
+linear_rows = st.builds(
+    lambda a, b, width, rate: general((min(a, rate), b), (rate, b + width), rate),
+    st.integers(0, 3),
+    st.integers(0, 2),
+    st.integers(0, 3),
+    st.integers(1, 3),
+)
+
+temporal_windows: st.SearchStrategy[WindowSpec] = st.one_of(
+    st.builds(range_, durations, durations),
+    st.builds(lambda x: range_(us(x)), st.integers(0, 5)),
+    st.just(now()),
+    st.builds(hop, durations, durations),
+    st.builds(tumble, durations),
+    st.builds(lambda t, y: landmark(Instant(t), y), st.integers(0, 6), durations),
+    linear_time,
+    st.builds(lambda w, d: w.delayed(us(d)), st.builds(range_, durations, durations), st.integers(0, 4)),
+)
+"""Windows whose schedule and scope are both on time (the "full temporal" ones of 001 P5)."""
+
+positional_windows: st.SearchStrategy[WindowSpec] = st.one_of(
+    st.just(last_batch()),
+    st.just(last_row()),
+    st.just(unbounded()),
+    st.builds(lambda n, m: rows(n, slide=m), st.integers(1, 4), st.integers(1, 3)),
+    linear_rows,
+    st.builds(lambda n, d: rows(n).delayed(d), st.integers(1, 3), st.integers(0, 3)),
+)
+
+cross_domain_windows: st.SearchStrategy[WindowSpec] = st.one_of(
+    st.builds(lambda n, y: rows(n, slide=y), st.integers(1, 4), durations),
+    st.builds(lambda x, m: range_(x, slide=m), durations, st.integers(1, 3)),
+)
+
+windows: st.SearchStrategy[WindowSpec] = st.one_of(
+    temporal_windows,
+    positional_windows,
+    cross_domain_windows,
+    st.one_of(temporal_windows, positional_windows, cross_domain_windows).map(lambda w: w.by("a")),
+)
+"""All windows over time and position, partitioned ones too."""
+
+conditions = st.sampled_from(["a = 1", "a > 0", "b IS NULL", "a < b", "b IN (0, 2)", "a = b OR b > 1"])
+"""Conditions over the attributes a and b."""
+
+S = stream("S", "a INT, b INT")
+"""The stream that queries over one stream use; its data are drawn from `streams()`."""
+
+
+@dataclass(frozen=True)
+class Given:
+    """A query with data for its sources; it prints as something to paste."""
+
+    query: RelationQuery
+    data: Data
+
+    def __repr__(self) -> str:
+        shown = {
+            k: [(s.t, s.i, s.values) for s in v.tuples] if isinstance(v, Stream) else v for k, v in self.data.items()
+        }
+        return f"\n{self.query}\nwith {shown}"
+
+
+@st.composite
+def versioned(draw: st.DrawFn, name: str = "R", columns: str = "a INT, b INT") -> Given:
+    """A base relation of versioned rows, some of them open-ended, some from before the epoch."""
+    count = columns.count(",") + 1
+    versions = []
+    for _ in range(draw(st.integers(0, 5))):
+        start = draw(st.integers(-3, HORIZON))
+        end = draw(st.one_of(st.none(), st.integers(start + 1, HORIZON + 3)))
+        versions.append((*(draw(small) for _ in range(count)), start, end))
+    r = relation(name, f"{columns}, valid TIMESTAMP, until TIMESTAMP", valid_from="valid", valid_to="until")
+    return Given(r.select(*(c.split()[0] for c in columns.split(", "))), {name: versions})
+
+
+@st.composite
+def change_logs(draw: st.DrawFn, name: str = "R", columns: str = "a INT, b INT", *, key: bool = False) -> Given:
+    """A base relation given by a log of changes, keyed by its first attribute or not keyed."""
+    count = columns.count(",") + 1
+    first = columns.split()[0]
+    log: list[tuple[Any, ...]] = []
+    for _ in range(draw(st.integers(0, 6))):
+        change, t = draw(st.sampled_from("++-")), draw(st.integers(0, HORIZON))
+        log.append((*(draw(small) for _ in range(count)), change, t))
+    r = relation(name, f"{columns}, op STRING, ts TIMESTAMP", change="op", at="ts", key=first if key else ())
+    return Given(r, {name: log})
+
+
+@st.composite
+def windowed(draw: st.DrawFn, specs: st.SearchStrategy[WindowSpec] = windows) -> Given:
+    """A window over the stream S."""
+    return Given(S[draw(specs)], {"S": draw(streams())})
+
+
+@st.composite
+def aggregated(draw: st.DrawFn) -> Given:
+    """An aggregate over a window: its tuples keep their φ, the key, while their values change."""
+    base = draw(windowed())
+    return Given(base.query.aggregate("max(b) AS b", by="a"), base.data)
+
+
+steady_relations: st.SearchStrategy[Given] = st.one_of(windowed(), versioned(), change_logs())
+"""Relations in which φ determines the attributes: a tuple never changes its values."""
+
+relations: st.SearchStrategy[Given] = st.one_of(steady_relations, aggregated(), change_logs(key=True))
+"""All relations, with attributes a INT and b INT."""
+
+
+def restamped(query: StreamQuery) -> StreamQuery:
+    """The stream with its own stamps as attributes, so that a difference in them shows as a difference in values."""
+    return query.select("*", "_t AS t_", "_i AS i_")
