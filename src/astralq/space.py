@@ -43,6 +43,16 @@ def distance(text: str) -> Millimetres:
     return Millimetres(int(total))
 
 
+def is_distance(text: str) -> bool:
+    """Whether a quantity has a unit of distance.
+
+    >>> is_distance("200 m"), is_distance("10 min")
+    (True, False)
+    """
+    match = _DISTANCE.fullmatch(text)
+    return match is not None and match[2].lower() in _UNITS
+
+
 def format_distance(d: Millimetres) -> str:
     """The distance in the largest of km, m and mm that divides it.
 

@@ -64,7 +64,7 @@ _UNITS: dict[str, int] = {
         ("us µs usec microsecond microseconds", 1),
         ("ms msec millisecond milliseconds", 1_000),
         ("s sec secs second seconds", 1_000_000),
-        ("m min mins minute minutes", 60_000_000),
+        ("min mins minute minutes", 60_000_000),
         ("h hr hrs hour hours", 3_600_000_000),
         ("d day days", 86_400_000_000),
         ("w week weeks", 604_800_000_000),
@@ -104,13 +104,7 @@ def duration(value: str | timedelta) -> Duration:
             break
         unit = match[2].lower()
         if unit not in _UNITS:
-            calendar = unit.rstrip("s") in ("month", "year", "quarter")
-            raise TimeError(
-                f"unknown unit of time {match[2]!r} in {value!r}",
-                hint="months and years have no fixed length; use days"
-                if calendar
-                else nearest(unit, _UNITS) or "use weeks, days, hours, minutes, seconds, ms or us",
-            )
+            raise TimeError(f"unknown unit of time {match[2]!r} in {value!r}", hint=_unit_hint(unit))
         total += Fraction(match[1]) * _UNITS[unit]
         end = match.end()
     if end == 0 or end != len(value):
@@ -121,6 +115,14 @@ def duration(value: str | timedelta) -> Duration:
             hint="time is exact to the microsecond; round the duration",
         )
     return Duration(int(total))
+
+
+def _unit_hint(unit: str) -> str:
+    if unit == "m":
+        return "write 'min' for minutes; 'm' is metres"
+    if unit.rstrip("s") in ("month", "year", "quarter"):
+        return "months and years have no fixed length; use days"
+    return nearest(unit, _UNITS) or "use weeks, days, hours, minutes, seconds, ms or us"
 
 
 _FRACTION = re.compile(r"\.\d{7,}")

@@ -238,7 +238,9 @@ CASES: dict[str, tuple[Callable[[], Any], str]] = {
     ),
     "a speed without a location": (
         lambda: S[rows(3)].aggregate("average_speed() AS v"),
-        "average_speed() needs to know where a tuple is\n"
+        "line 1, column 1: average_speed() needs to know where a tuple is\n"
+        "1 | average_speed() AS v\n"
+        "  | ^^^^^^^^^^^^^\n"
         "  hint: declare LOCATION BY (lon, lat) on the stream, and keep both attributes",
     ),
     # Streams and relations
@@ -314,6 +316,10 @@ CASES: dict[str, tuple[Callable[[], Any], str]] = {
     "a duration in months": (
         lambda: duration("2 months"),
         "unknown unit of time 'months' in '2 months'\n  hint: months and years have no fixed length; use days",
+    ),
+    "minutes that might be metres": (
+        lambda: range_("10 m"),
+        "unknown unit of time 'm' in '10 m'\n  hint: write 'min' for minutes; 'm' is metres",
     ),
     "a distance without a unit": (
         lambda: distance("50"),

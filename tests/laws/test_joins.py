@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from astralq import StreamQuery, last_batch, relation, stream
-from astralq.model import Stream
+from astralq.model import Data, Stream
 from astralq.timeline import Instant
 from tests.generators import Given, S, change_logs, conditions, streams, us, versioned
 from tests.laws.equivalence import assert_different, assert_equivalent, traces
@@ -47,7 +47,7 @@ def test_a_selection_on_the_stream_does_not_go_through_the_stream_join() -> None
         stream("S", "id INT"),
         relation("R", "id INT, since TIMESTAMP, till TIMESTAMP", valid_from="since", valid_to="till"),
     )
-    data = {
+    data: Data = {
         "S": tuples((1, 0, (1,)), (2, 0, (2,)), (3, 0, (3,))),
         "R": [(0, Instant(0), Instant(2_500_000)), (1, Instant(2_500_000), None)],
     }

@@ -135,10 +135,10 @@ def test_before_the_younger_query_is_evaluated_the_older_one_may_already_show_tu
 
 
 def test_the_slide_of_positions_is_the_number_of_tuples_before_the_start() -> None:
-    """[001 P11] [001 C6] D = τ⁻¹((t1, 0)⁻) + 1; 000's D = τ⁻¹(t1) is off by one, and its condition lets a wrong pair through.
+    """[001 P11] [001 C6] D = τ⁻¹((t1, 0)⁻) + 1; 000's D = τ⁻¹(t1) is off by one and lets a wrong pair through.
 
-    With tuples at 0, 1, 2 and t1 = 2, 000 has D = τ⁻¹(2, 0) = 2 ∈ 2ℕ and 001 has D = 2. With tuples at 0, 2, 2 and t1 = 2,
-    000 has D = 2 ∈ 2ℕ, but only one tuple came before: the younger query counts its pairs from the second tuple on.
+    With tuples at 0, 1, 2 and t1 = 2, 000 has D = τ⁻¹(2, 0) = 2 ∈ 2ℕ and 001 has D = 2. With tuples at 0, 2, 2 and
+    t1 = 2, 000 has D = 2 ∈ 2ℕ, but only one tuple came before: the younger query pairs from the second tuple on.
     """
     pairs = general((2, 0), (2, 1), 2)
     fine = {"S": tuples((0, 0, (0, 0)), (1, 0, (1, 1)), (2, 0, (2, 2)), (3, 0, (3, 3)), (4, 0, (0, 0)))}

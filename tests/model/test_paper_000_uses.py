@@ -239,3 +239,17 @@ def test_the_last_tuples_of_a_silent_stream_stay() -> None:
     """[000 §6.1.5] The rate is temporal but the bounds are positions: τ⁻¹ does not grow in silence."""
     window = S[rows(2, slide="2 s")]
     assert answer(window, {"S": single((7, 1), (8, 3))}, until=20) == [("+", 2, 0, 7), ("+", 4, 0, 8)]
+
+
+def test_a_delay_of_rows_shows_the_window_of_an_earlier_row() -> None:
+    """[000 §6.1.1] The delay is in the schedule's measure (SEMANTICS §2): one tuple later."""
+    window, data = S[rows(2).delayed(1)], {"S": every_second(4)}
+    assert [at(window, data, t) for t in (0, 1, 2, 4)] == [[], values(0), values(0, 1), values(2, 3)]
+
+
+def test_a_delayed_range_alone_comes_and_quits_later() -> None:
+    """[000 §6.1.1] [000 §6.1.2] RANGE 2 s with δ = 1 s: in at 2 s, out a chronon after 4 s."""
+    assert answer(L[range_("2 s").delayed("1 s")], {"S": single(("a", 1))}, until=6) == [
+        ("+", 2, 0, "a"),
+        ("-", "4.000001", 0, "a"),
+    ]

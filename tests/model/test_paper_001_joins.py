@@ -269,3 +269,22 @@ def test_a_negative_band_is_refused() -> None:
     """[001 D34] d is a time interval."""
     with pytest.raises(AstralError):
         S1.band(S2, "-1 s")
+
+
+def test_the_semi_sensitive_join_does_not_see_a_later_batch_of_the_same_instant() -> None:
+    """[001 D33] The relation is taken at (2, 0), where x has not come yet; S ⋈ R emits the pair at (2, 1)."""
+    data: Data = {"S1": given((2, 0, (1, "a"))), "S2": given((2, 1, (1, "x")))}
+    assert answer(S1.lookup(S2[unbounded()]), data) == []
+    assert answer(S1.join(S2[unbounded()]), data) == [(2, 1, 1, "a", "x")]
+
+
+def test_spread_all_without_attributes_numbers_the_tuples_of_an_instant() -> None:
+    """[001 D35] ◁ = ◁_φ."""
+    data = {"S": given((1, 0, (3, 9)), (1, 5, (1, 5)), (1, 5, (2, 4)))}
+    assert answer(MEASURED.spread_all(), data) == [(1, 0, 3, 9), (1, 1, 1, 5), (1, 2, 2, 4)]
+
+
+def test_positions_after_a_spread_are_coherent_with_its_batches() -> None:
+    """[001 D35] [001 H1] Positions are renumbered inside a timestamp ▲ (SEMANTICS §3)."""
+    data = {"S": given((1, 0, (3, 9)), (1, 0, (1, 5)), (2, 0, (2, 4)))}
+    assert answer(MEASURED.spread("id").select("id, _n AS n"), data) == [(1, 0, 1, 0), (1, 1, 3, 1), (2, 0, 2, 2)]

@@ -183,3 +183,15 @@ def test_a_designated_buoy_sends_all_its_data() -> None:
     at_start, live = (MEASURES.lookup(d, how="semi") for d in (deployed.at_start(), deployed))
     assert answer(at_start, data, t0=1) == [(2, 0, 1, 1.0), (5, 0, 1, 3.0)]
     assert answer(live, data, t0=1) == [(2, 0, 1, 1.0), (6, 0, 2, 4.0)]
+
+
+def test_designation_at_start_may_look_into_a_history_that_started_earlier() -> None:
+    """[001 D5] [001 §7.1] The history began at th = 0; at t0 = 30 min the last measures designate sensor 2."""
+    query = MEASURES.lookup(hot().started_at(sec(0)).at_start(), how="semi")
+    assert answer(query, DESIGNATED, t0=30 * MINUTE) == [(50 * MINUTE, 0, 2, 19.0)]
+
+
+def test_without_a_history_a_query_knows_only_what_has_come_since_its_start() -> None:
+    """[001 D5] Tuples before t0 are ignored (SEMANTICS §1): at 30 min nothing designates anything."""
+    query = MEASURES.lookup(hot().at_start(), how="semi")
+    assert answer(query, DESIGNATED, t0=30 * MINUTE) == []

@@ -241,3 +241,9 @@ def test_the_last_tuple_is_not_the_stream_where_batches_hold_more() -> None:
     """[001 P3] [L] does not contain the last batch, so a is lost."""
     data = {"S": given((1, 0, ("a",)), (1, 0, ("b",)))}
     assert answer(S[last_row()].istream(), data) == [(1, 0, "b")]
+
+
+def test_what_holds_already_is_inserted_at_the_start() -> None:
+    """[001 D24] It is reported at the first observed instant (SEMANTICS §1)."""
+    data = {"R": [("+", sec(1), "a"), ("+", sec(7), "b")]}
+    assert answer(R.istream(), data, t0=5) == [(5, 0, "a"), (7, 0, "b")]

@@ -246,3 +246,18 @@ def test_the_last_ten_selected_measurements_are_ten() -> None:
     positive = S.where("v > 0")[general((1, 0), (1, 9), 1)]
     assert at(positive, TEMPERATURES, 13) == []
     assert at(positive, TEMPERATURES, 14) == values(1, 2, 4, 5, 7, 8, 10, 11, 13, 14)
+
+
+def test_a_positional_landmark_holds_all_up_to_the_end_of_the_batch() -> None:
+    """[001 D28] [0, 2j+1, 2n]: read literally it would drop 0 at 1 s and re-admit it at 4 s ▲ (SEMANTICS §2)."""
+    window = S[general((0, 0), (2, 1), 2)]
+    assert at(window, BATCHES, 1) == values(0, 1, 2)
+    assert at(window, BATCHES, 4, 0) == values(0, 1, 2, 3)
+
+
+def test_each_part_has_its_own_last_batch() -> None:
+    """[001 D29] [001 Table1] S[id/B]: the batch (1, 0) stays the last one of buoy 2."""
+    window = BUOYS[last_batch().by("BuoyId")].select("value")
+    data = {"S": given((1, 0, (1, 11, 5)), (1, 0, (2, 21, 6)), (1, 0, (2, 21, 7)), (2, 0, (1, 11, 8)))}
+    assert at(window, data, 1) == values(5, 6, 7)
+    assert at(window, data, 2) == values(6, 7, 8)

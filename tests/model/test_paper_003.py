@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from astralq.algebra.fluent import relation, sensed, stream
+from astralq.algebra.windows import unbounded
 from astralq.model import Data
 from astralq.timeline import Instant
 from tests.support import answer, given, sec, single
@@ -205,6 +206,12 @@ def test_scan_sees_a_change_at_its_tick() -> None:
     """[003 scan] scanTable now."""
     data: Data = {"R": [("+", sec(0), "a"), ("+", sec(4), "b")]}
     assert answer(LOG.scan("4 s"), data, t0=0, until=4) == [(0, 0, [("a",)]), (4, 0, [("a",), ("b",)])]
+
+
+def test_scan_sees_all_of_its_tick() -> None:
+    """[003 scan] A window at tick e sees all tuples of e (SEMANTICS.md §3), those of its second batch too."""
+    data: Data = {"S": given((2, 0, ("a",)), (2, 1, ("b",)))}
+    assert answer(LETTERS[unbounded()].scan("2 s"), data, t0=0, until=2) == [(0, 0, []), (2, 0, [("a",), ("b",)])]
 
 
 def test_scan_of_an_empty_table_is_an_empty_window() -> None:

@@ -148,6 +148,14 @@ def test_a_time_range_can_slide_by_distance() -> None:
     assert at(q, data, 20) == [(4.0,), (11.0,)]
 
 
+def test_a_time_range_that_slides_by_distance_sees_later_batches_of_its_instant() -> None:
+    """[004 D3.2] 10 m are reached at (12, 0); what comes at (12, 1) is in [2 s, 12 s] too."""
+    q = CAR[range_("10 s", slide="10 metres")].select("x")
+    data: Data = {"S": given((0, 0, (0.0, 0.0)), (5, 0, (4.0, 0.0)), (12, 0, (11.0, 0.0)), (12, 1, (12.0, 0.0)))}
+    assert at(q, data, 12, 0) == [(4.0,), (11.0,)]
+    assert at(q, data, 12, 1) == [(4.0,), (11.0,), (12.0,)]
+
+
 def test_a_distance_range_can_slide_by_time() -> None:
     """[004 D3.2] [d(e) − 10 m, d(e)] at e = 0, 10, 20 s, where d is 0, 12 and 20 m."""
     q = CAR[moving("10 metres", "10 s")].select("x")
@@ -187,6 +195,12 @@ def test_rows_can_slide_by_distance() -> None:
     assert at(q, data, 3) == [(0.0,)]
     assert at(q, data, 4) == [(8.0,), (12.0,)]
     assert at(q, data, 5) == [(8.0,), (12.0,)]
+
+
+def test_rows_that_slide_by_distance_end_with_the_batch() -> None:
+    """[004 D3.2] 10 m are reached by the first of two tuples of a batch; the last two rows are these two."""
+    q = CAR[rows(2, slide="10 metres")].select("x")
+    assert at(q, drive((0.0, 1), (8.0, 2), (10.0, 3), (12.0, 3)), 3) == [(10.0,), (12.0,)]
 
 
 def test_a_tuple_without_a_location_does_not_move() -> None:

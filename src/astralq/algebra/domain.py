@@ -114,7 +114,8 @@ class Domain(Operator):
         if self.during is None or isinstance(self.transform_, AtInstant):
             return str(self.transform_)
         parts = [f"[{format_instant(a)}, {'∞' if b is None else format_instant(b)})" for a, b in self.during]
-        return f"{self.transform_} DURING {' ∪ '.join(parts)}"
+        during = f"DURING {' ∪ '.join(parts)}"
+        return during if self.transform_ == Shift(Duration(0)) else f"{self.transform_} {during}"
 
 
 def fixed_relation(child: Operator, at: str | Instant | None = None) -> Domain:
@@ -126,6 +127,12 @@ def fixed_relation(child: Operator, at: str | Instant | None = None) -> Domain:
 def shifted(child: Operator, by: str) -> Domain:
     """The relation as it was some time ago."""
     return Domain(child, Shift(duration(by)))
+
+
+def during(child: Operator, *intervals: tuple[str | Instant, str | Instant | None]) -> Domain:
+    """The relation in half-open intervals [from, to) of instants, and nothing outside: D_c with f the identity."""
+    wanted = tuple((instant(a), None if b is None else instant(b)) for a, b in intervals)
+    return Domain(child, Shift(Duration(0)), wanted)
 
 
 def scanned(child: Operator, every: str) -> Domain:

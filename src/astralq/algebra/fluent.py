@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any, Self
 
 from astralq.algebra import domain, sneeql
@@ -34,7 +34,7 @@ from astralq.expr.nodes import Column, Expr, inside
 from astralq.expr.parse import expression, named_expression, split_list
 from astralq.schema import Location, Schema, Value, schema
 from astralq.space import Region
-from astralq.timeline import Instant, duration, instant
+from astralq.timeline import BatchId, Instant, duration, instant
 
 Columns = str | Iterable[str]
 
@@ -253,6 +253,16 @@ class RelationQuery(_Grouped):
     def scanned(self, every: str) -> RelationQuery:
         """The relation as of the last t0 + k·every."""
         return RelationQuery(domain.scanned(self.operator, every))
+
+    def past(
+        self, text: str, f: Callable[[BatchId], BatchId], inverse: Callable[[BatchId], BatchId | None]
+    ) -> RelationQuery:
+        """D^f: the relation at f(t, i), for any non-decreasing f ≤ identity and its generalised inverse (001 D21)."""
+        return RelationQuery(domain.Domain(self.operator, domain.Custom(text, f, inverse)))
+
+    def during(self, start: str | Instant, end: str | Instant | None = None) -> RelationQuery:
+        """D_c: the relation in [start, end), and nothing outside (001 D21)."""
+        return RelationQuery(domain.during(self.operator, (start, end)))
 
     def scan(self, every: str) -> WindowsQuery:
         """SNEEql's SCAN: a stream of windows, one at every t0 + k·every (003 §4)."""

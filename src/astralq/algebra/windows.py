@@ -21,11 +21,11 @@ from astralq.algebra.schedules import (
     Schedule,
     TimeOfDay,
 )
-from astralq.algebra.scopes import Back, BatchStart, Bound, Linear, OfInstant, Scope, check_window
+from astralq.algebra.scopes import Back, BatchStart, Linear, OfInstant, Scope, check_window
 from astralq.errors import PlanError, WindowError
 from astralq.schema import Schema
-from astralq.space import distance
-from astralq.timeline import Duration, Instant, duration, instant
+from astralq.space import distance, is_distance
+from astralq.timeline import Instant, duration, instant
 
 
 @dataclass(frozen=True)
@@ -120,8 +120,7 @@ def _measure(value: str | int) -> Measure:
     """The measure that an amount is on: an integer or 'n rows', a duration, or a distance."""
     if isinstance(value, int) or value.strip().lower().endswith(("row", "rows")):
         return Measure.POSITION
-    unit = value.strip().split()[-1].lower() if value.strip() else ""
-    return Measure.DISTANCE if unit in ("km", "kms", "mm", "cm", "mi", "nmi", "metres", "meters") else Measure.TIME
+    return Measure.DISTANCE if is_distance(value) else Measure.TIME
 
 
 def _schedule(slide: str | int) -> Periodic:
@@ -272,13 +271,11 @@ def two_rates(width: str | int, slide: str, between: tuple[str, str], otherwise:
     return WindowSpec(schedule, base.scope)
 
 
-def moving(width: str | Duration, slide: str) -> WindowSpec:
+def moving(width: str, slide: str) -> WindowSpec:
     """RANGE BY width SLIDE BY slide, either of them a distance or a duration (004 §3.2.2).
 
     >>> str(moving("50 km", "10 km"))
     "[RANGE BY '50 km' RATTR SPACE SLIDE BY '10 km' SATTR SPACE]"
     """
-    text = str(width)
-    measure = _measure(text)
-    lo: Bound = Back(_amount(text, measure))
-    return WindowSpec(_schedule(slide), Scope(measure, lo, Back(0)))
+    measure = _measure(width)
+    return WindowSpec(_schedule(slide), Scope(measure, Back(_amount(width, measure)), Back(0)))

@@ -208,7 +208,7 @@ def _path(f: str, points: list[tuple[Value, ...]], planar: bool) -> Value:
     located: list[Any] = [p for p in points if p[0] is not None and p[1] is not None]
     path = sum(leg(float(a[0]), float(a[1]), float(b[0]), float(b[1]), planar=planar) for a, b in pairwise(located))
     if f == "path_length":
-        return path / 1000
+        return path / 1000 if located else None
     if len(located) < 2 or located[-1][2] == located[0][2]:
         return None
     # mm / 10^6 = km, µs / (3600 · 10^6) = h, so km/h = mm · 3600 / µs

@@ -192,7 +192,9 @@ def changes(relation: Relation, ctx: Context) -> Iterable[Change]:
         before = now
 
 
-def state(query: Operator, data: Data, at: Instant, *, i: int = LAST_INDEX, t0: Instant | None = None) -> list[Values]:
+def state(
+    query: Operator | HasOperator, data: Data, at: Instant, *, i: int = LAST_INDEX, t0: Instant | None = None
+) -> list[Values]:
     """The state of a relation at an instant, after its last batch unless i is given, in the order of φ.
 
     A stream's state is what it has emitted so far.

@@ -24,8 +24,8 @@ def _ticks(every: Duration, ctx: Context) -> list[Instant]:
 
 
 def scan(op: Scan, relation: Relation, ctx: Context) -> list[WindowAt]:
-    """The whole relation at every tick (003 figure 5)."""
-    return [WindowAt(tick, relation.at(BatchId(tick, 0))) for tick in _ticks(op.every, ctx)]
+    """The whole relation at every tick, after all batches of the tick (003 figure 5)."""
+    return [WindowAt(tick, relation.at(BatchId(tick).end_of_instant())) for tick in _ticks(op.every, ctx)]
 
 
 def _rows(tuples: Iterable[StreamTuple]) -> TupleSet:

@@ -64,11 +64,11 @@ class Windows:
         return sum(1 for s in self.tuples if s.batch <= b)
 
     def evaluation(self, b: BatchId) -> Evaluation | None:
-        """γ(t, i), the last evaluation at or before (t, i), its delay counted in; None before the first (001 D27)."""
-        schedule, delay, count = self.spec.schedule, self.spec.delay, self.arrived(b)
+        """γ(t, i), the last evaluation at or before (t, i); None before the first (001 D27)."""
+        schedule, count = self.spec.schedule, self.arrived(b)
         if schedule.measure is Measure.TIME:
             assert isinstance(schedule, TimeSchedule)
-            e = schedule.last(self.t0, Instant(b.t - delay))
+            e = schedule.last(self.t0, b.t)
             if e is None:
                 return None
             # At (e, i) the batches of e up to i have come, after e all of them.
@@ -79,11 +79,17 @@ class Windows:
         if count == 0:
             return None
         reached = count - 1 if schedule.measure is Measure.POSITION else self.travelled[count - 1]
-        j = schedule.rank(self.t0, reached - delay)
+        j = schedule.rank(self.t0, reached - self.spec.delay)
         return Evaluation(j, schedule.origin(self.t0) + j * schedule.every, count) if j >= 0 else None
 
     def at(self, b: BatchId) -> Sequence[StreamTuple]:
-        """The tuples of the window at (t, i) (001 D28)."""
+        """The tuples of the window at (t, i) (001 D28).
+
+        A delay in time moves each evaluation (t, i) to (t + δ, i) (000 §6.1.1); one in positions or distance is what
+        has to be reached besides.
+        """
+        if self.spec.schedule.measure is Measure.TIME:
+            b = BatchId(Instant(b.t - self.spec.delay), b.i)
         evaluation = self.evaluation(b)
         if evaluation is None:
             return ()
@@ -155,18 +161,19 @@ class Windows:
     def changes(self, lo: BatchId, hi: BatchId) -> set[BatchId]:
         """Where the state can change: at batches, and on time at evaluations, entries and exits."""
         points = {s.batch for s in self.tuples}
-        schedule, scope, delay = self.spec.schedule, self.spec.scope, self.spec.delay
+        schedule, scope = self.spec.schedule, self.spec.scope
+        delay = self.spec.delay if schedule.measure is Measure.TIME else 0
         if isinstance(schedule, Continuous):
             assert isinstance(scope.lo, Back)
             assert isinstance(scope.hi, Back)
             for s in self.tuples:
-                points.add(BatchId(Instant(s.t + scope.hi.amount + delay), 0))
-                points.add(BatchId(Instant(s.t + scope.lo.amount + delay + CHRONON), 0))
+                points.add(BatchId(Instant(s.t + scope.hi.amount), 0))
+                points.add(BatchId(Instant(s.t + scope.lo.amount + CHRONON), 0))
         elif schedule.measure is Measure.TIME:
             assert isinstance(schedule, TimeSchedule)
             evaluations = schedule.between(self.t0, Instant(lo.t - delay), Instant(hi.t - delay))
-            points |= {BatchId(Instant(e + delay), 0) for e in evaluations}
-        return {b for b in points if lo <= b <= hi}
+            points |= {BatchId(e, 0) for e in evaluations}
+        return {b for b in (BatchId(Instant(p.t + delay), p.i) for p in points) if lo <= b <= hi}
 
 
 def window(stream: Stream, spec: WindowSpec, schema: Schema, t0: Instant) -> Relation:
