@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from decimal import Decimal
+from decimal import ROUND_HALF_UP, Context, Decimal
 from typing import Any
 
 from astralq.errors import DataError, SchemaError, nearest
@@ -34,6 +34,9 @@ class Type:
     def is_numeric(self) -> bool:
         return self.name in ("INT", "BIGINT", "DECIMAL", "DOUBLE")
 
+
+EXACT = Context(prec=200, rounding=ROUND_HALF_UP)
+"""Wide enough for every sum, product and quotient of two DECIMAL(38); the default context has 28 digits."""
 
 INT = Type("INT")
 BIGINT = Type("BIGINT")
@@ -101,7 +104,8 @@ def fits(value: Any, type_: Type) -> bool:
                 return False
             exponent = value.as_tuple().exponent
             assert isinstance(exponent, int)
-            return -exponent <= type_.scale and abs(value) < Decimal(10) ** (type_.precision - type_.scale)
+            whole = type_.precision - type_.scale
+            return -exponent <= type_.scale and (not value or value.adjusted() < whole)
         case "STRING":
             return isinstance(value, str)
         case "BOOLEAN":
@@ -224,7 +228,10 @@ class Schema:
         for a, value in zip(self.attributes, row, strict=True):
             if not fits(value, a.type):
                 raise DataError(f"{what}: {value!r} in {a.name!r} is not {_article(a.type)} {a.type}")
-        return tuple(row)
+        return tuple(
+            value.quantize(Decimal(1).scaleb(-a.type.scale), context=EXACT) if isinstance(value, Decimal) else value
+            for a, value in zip(self.attributes, row, strict=True)
+        )
 
 
 def _article(type_: Type) -> str:

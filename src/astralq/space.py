@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import re
 from dataclasses import dataclass, field
+from decimal import Decimal
 from fractions import Fraction
 from functools import cached_property
 from typing import Any, NewType
@@ -61,6 +62,11 @@ def format_distance(d: Millimetres) -> str:
     """
     size, unit = next((s, u) for s, u in ((1_000_000, "km"), (1_000, "m"), (1, "mm")) if d % s == 0)
     return f"{d // size} {unit}"
+
+
+def located(x: float | Decimal | None, y: float | Decimal | None) -> bool:
+    """Whether two coordinates are a location: both there, and both finite."""
+    return x is not None and y is not None and math.isfinite(x) and math.isfinite(y)
 
 
 def leg(x1: float, y1: float, x2: float, y2: float, *, planar: bool) -> Millimetres:
@@ -124,4 +130,4 @@ class Region:
         """Whether the location is in the region or on its boundary."""
         import shapely
 
-        return bool(shapely.intersects_xy(self.shape, x, y))
+        return located(x, y) and bool(shapely.intersects_xy(self.shape, x, y))

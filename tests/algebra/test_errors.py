@@ -87,7 +87,7 @@ CASES: dict[str, tuple[Callable[[], Any], str]] = {
     ),
     "a constant of the wrong type": (
         lambda: S.where("sensor = 'abc'"),
-        "line 1, column 1: in the comparison: 'abc' is not an INT\n"
+        "line 1, column 1: in the comparison: 'abc' is not a BIGINT\n"
         "1 | sensor = 'abc'\n"
         "  | ^^^^^^\n"
         "  hint: write a constant of that type",
@@ -98,8 +98,7 @@ CASES: dict[str, tuple[Callable[[], Any], str]] = {
     ),
     "a pseudo-column declared": (
         lambda: stream("S", "_t TIMESTAMP"),
-        "stream S declares '_t', which is the name of a pseudo-column\n"
-        "  hint: _t, _i, _n are in every stream; choose another name",
+        "'_t' is the name of a pseudo-column of every stream\n  hint: give the attribute another name",
     ),
     "an unknown type": (
         lambda: parse_type("FLOTE"),

@@ -15,6 +15,9 @@ STAMP = (Attribute("_t", TIMESTAMP), Attribute("_i", BIGINT), Attribute("_n", BI
 """The pseudo-columns of a stream's tuple: its timestamp, batch index and position."""
 
 
+PSEUDO = frozenset(a.name for a in STAMP)
+
+
 class Kind(Enum):
     """What an operator gives."""
 
@@ -28,7 +31,12 @@ class Operator:
     """A node of a query: immutable, typed, and valid, or it could not have been built."""
 
     def __post_init__(self) -> None:
-        _ = self.schema  # computing it checks every name and type
+        # Computing the schema checks every name and type.
+        for a in self.schema:
+            if a.name.lower() in PSEUDO:
+                raise PlanError(
+                    f"{a.name!r} is the name of a pseudo-column of every stream", hint="give the attribute another name"
+                )
         self.check()
 
     def check(self) -> None:

@@ -76,10 +76,9 @@ class Query:
 
     def rename(self, names: Mapping[str, str]) -> Self:
         """ρ: new names for attributes, as {old: new}; the old name φ copies the position instead."""
-        renamed: Operator = self.operator
-        for old, new in names.items():
-            renamed = copy_phi(renamed, new) if old == "φ" else Rename(renamed, ((old, new),))
-        return type(self)(renamed)
+        renamed: Operator = copy_phi(self.operator, names["φ"]) if "φ" in names else self.operator
+        pairs = tuple((old, new) for old, new in names.items() if old != "φ")
+        return type(self)(Rename(renamed, pairs) if pairs else renamed)
 
     def started_at(self, t0: str | Instant) -> Self:
         """The query with its own start t0, for use inside another."""
@@ -101,6 +100,8 @@ class StreamQuery(Query):
         """
         if isinstance(window, Region):
             return self._stationary(window)
+        if not isinstance(window, WindowSpec):
+            raise PlanError(f"{window!r} is not a window", hint="use range_(…), rows(…) or another window, or a Region")
         return RelationQuery(Window(self.operator, window))
 
     def _stationary(self, region: Region) -> RelationQuery:

@@ -102,6 +102,8 @@ class Rename(_Unary):
     @cached_property
     def schema(self) -> Schema:
         new = {self.child.schema[old].name: name for old, name in self.names}
+        if len(new) != len(self.names):
+            raise PlanError("ρ renames an attribute twice", hint="name each attribute once")
         old_location = self.child.schema.location
         location = None
         if old_location is not None:

@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from datetime import datetime, time, timedelta
 from enum import Enum
+from itertools import pairwise
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 from astralq.errors import WindowError
@@ -67,6 +68,10 @@ class TimeSchedule(Schedule):
     def between(self, t0: Instant, first: Instant, last: Instant) -> Iterator[Instant]:
         """The evaluations in the closed interval [first, last], in order."""
         raise NotImplementedError
+
+    def absolute(self) -> Iterator[Instant]:
+        """All evaluations from the first one, if they do not depend on t0; else none."""
+        return iter(())
 
 
 def _check_rate(every: int, measure: Measure) -> None:
@@ -139,7 +144,7 @@ class AtInstants(TimeSchedule):
     def __post_init__(self) -> None:
         if not self.instants:
             raise WindowError("the schedule has no evaluation", hint="give at least one instant")
-        for j, (a, b) in enumerate(zip(self.instants, self.instants[1:], strict=False), start=1):
+        for j, (a, b) in enumerate(pairwise(self.instants), start=1):
             if b <= a:
                 raise WindowError(
                     f"evaluation {j} at {format_instant(b)} is not after evaluation {j - 1} at {format_instant(a)}",
@@ -152,6 +157,9 @@ class AtInstants(TimeSchedule):
 
     def between(self, t0: Instant, first: Instant, last: Instant) -> Iterator[Instant]:
         return (e for e in self.instants if first <= e <= last)
+
+    def absolute(self) -> Iterator[Instant]:
+        return iter(self.instants)
 
 
 @dataclass(frozen=True)
@@ -166,7 +174,7 @@ class Loop(TimeSchedule):
     condition: Callable[[Instant], bool] = field(compare=False, repr=False)
     evolution: Callable[[Instant], Instant] = field(compare=False, repr=False)
 
-    def _values(self) -> Iterator[Instant]:
+    def absolute(self) -> Iterator[Instant]:
         t = self.init
         while self.condition(t):
             yield t
@@ -179,21 +187,21 @@ class Loop(TimeSchedule):
             t = following
 
     def __post_init__(self) -> None:
-        values = self._values()
+        values = self.absolute()
         if next(values, None) is None:
             raise WindowError(f"the loop {self.text} has no value", hint="its condition is false at the beginning")
         next(values, None)  # a first step that goes back is an error now, not at the first evaluation
 
     def last(self, t0: Instant, t: Instant) -> Instant | None:
         found = None
-        for e in self._values():
+        for e in self.absolute():
             if e > t:
                 break
             found = e
         return found
 
     def between(self, t0: Instant, first: Instant, last: Instant) -> Iterator[Instant]:
-        for e in self._values():
+        for e in self.absolute():
             if e > last:
                 return
             if e >= first:
@@ -201,6 +209,23 @@ class Loop(TimeSchedule):
 
 
 _DAY = timedelta(days=1)
+_DAY_MICROS = 86_400_000_000
+_HOUR_MICROS = 3_600_000_000
+
+
+def _offset(zone: ZoneInfo, t: Instant) -> timedelta | None:
+    return to_datetime(t).astimezone(zone).utcoffset()
+
+
+def _clock_change(zone: ZoneInfo, before: Instant, after: Instant) -> Instant:
+    """The first instant in (before, after] with the offset that the zone has at `after`."""
+    while after - before > 1:
+        middle = Instant((before + after) // 2)
+        if _offset(zone, middle) == _offset(zone, after):
+            after = middle
+        else:
+            before = middle
+    return after
 
 
 @dataclass(frozen=True)
@@ -221,9 +246,11 @@ class TimeOfDay(TimeSchedule):
                 f"the time of day from {self.start:%H:%M} to {self.end:%H:%M} is empty",
                 hint="give a beginning and another end",
             )
+        if self.start.tzinfo is not None or self.end.tzinfo is not None:
+            raise WindowError("a time of day has no offset", hint="give the time zone besides: AT TIME ZONE '…'")
         try:
             ZoneInfo(self.zone)
-        except (ZoneInfoNotFoundError, ValueError):
+        except (ZoneInfoNotFoundError, ValueError, OSError):
             raise WindowError(f"unknown time zone {self.zone!r}", hint="give a name such as 'Europe/Paris'") from None
 
     def is_inside(self, t: Instant) -> bool:
@@ -251,14 +278,26 @@ class TimeOfDay(TimeSchedule):
 
     def _last_moment(self, inside: bool, t: Instant) -> Instant:
         """The last microsecond before t that is in the wanted part of the day."""
-        boundary = self.end if inside else self.start
-        local = to_datetime(t).astimezone(ZoneInfo(self.zone))
-        for days in range(3):
-            day = (local - days * _DAY).date()
-            at = instant(datetime.combine(day, boundary, ZoneInfo(self.zone)))
-            if at <= t:
-                return Instant(at - 1)
-        raise AssertionError("every day has its boundary")
+        while True:
+            for flip in self._flips(t):
+                if self.is_inside(Instant(flip - 1)) is inside:
+                    return Instant(flip - 1)
+            t = Instant(t - 2 * _DAY_MICROS)
+
+    def _flips(self, t: Instant) -> list[Instant]:
+        """Where the part of the day can change in the two days up to t, latest first: at its boundaries, which a
+        change of the clocks can double, and at changes of the clocks, which can leap over them."""
+        zone = ZoneInfo(self.zone)
+        day = to_datetime(t).astimezone(zone).date()
+        found = {
+            instant(datetime.combine(day - days * _DAY, boundary, zone).replace(fold=fold))
+            for days in range(-1, 4)
+            for boundary in (self.start, self.end)
+            for fold in (0, 1)
+        }
+        hours = [Instant(t - k * _HOUR_MICROS) for k in range(50)]
+        found |= {_clock_change(zone, b, a) for a, b in pairwise(hours) if _offset(zone, a) != _offset(zone, b)}
+        return sorted((f for f in found if f <= t), reverse=True)
 
     def between(self, t0: Instant, first: Instant, last: Instant) -> Iterator[Instant]:
         points: set[Instant] = set()

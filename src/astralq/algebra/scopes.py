@@ -2,13 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from itertools import islice
 
-from astralq.algebra.schedules import Anchor, Measure, Periodic, Schedule, TimeSchedule, format_measure
+from astralq.algebra.schedules import (
+    Anchor,
+    AtInstants,
+    Continuous,
+    Measure,
+    Periodic,
+    Schedule,
+    TimeSchedule,
+    format_measure,
+)
 from astralq.errors import WindowError
-from astralq.timeline import EPOCH, MAX_INSTANT, Instant, format_instant
+from astralq.timeline import Instant, format_instant
 
 
 @dataclass(frozen=True)
@@ -61,33 +70,43 @@ class Scope:
     lo: Bound
     hi: Bound
 
-    @property
-    def fixed_width(self) -> int | None:
-        """hi − lo if it is the same for all j."""
-        match self.lo, self.hi:
-            case Back(a), Back(b):
-                return a - b
-            case Linear(a, b, anchor), Linear(c, d, other) if a == c and anchor == other:
-                return d - b
+
+def fixed_width(schedule: Schedule, scope: Scope) -> int | None:
+    """hi − lo if it is the same for all j.
+
+    Rules are functions, so it is what their first windows have: all of them for a list of instants.
+    """
+    if isinstance(scope.lo, BatchStart):
         return None
+    if isinstance(scope.lo, OfInstant) and isinstance(scope.hi, OfInstant):
+        assert isinstance(schedule, TimeSchedule)
+        lo, hi = scope.lo.function, scope.hi.function
+        widths = {hi(e) - lo(e) for e in islice(schedule.absolute(), CHECKED_RULES)}
+        return widths.pop() if len(widths) == 1 else None
+    a, b = (_as_linear(bound, schedule, scope) for bound in (scope.lo, scope.hi))
+    if a is None or b is None or a.slope != b.slope or a.anchor is not b.anchor:
+        return None
+    return b.offset - a.offset
 
 
 CHECKED_RULES = 1000
 """How many windows of an aperiodic sequence are checked when it is built."""
 
 
-def check_window(schedule: Schedule, scope: Scope, delay: int) -> None:
-    """Raises unless bounds never decrease, lo(j) ≤ hi(j), and hi(j) can be reached at E_j, for all j."""
+def check_window(schedule: Schedule, scope: Scope, delay: int = 0, t0: Instant | None = None) -> None:
+    """Raises unless bounds never decrease, lo(j) ≤ hi(j), and hi(j) can be reached at E_j, for all j.
+
+    What depends on t0, because some times are absolute and others relative to it, is checked once it is given.
+    """
     if delay < 0:
         raise WindowError(f"the delay is {format_measure(schedule.measure, delay)}", hint="a window cannot be early")
-    for bound in (scope.lo, scope.hi):
-        _check_kind(bound, schedule, scope)
+    _check_kinds(schedule, scope)
     if isinstance(scope.lo, OfInstant) or isinstance(scope.hi, OfInstant):
         _check_rules(schedule, scope)
         return
-    lo, hi = _as_linear(scope.lo, schedule, scope), _as_linear(scope.hi, schedule, scope)
-    if isinstance(scope.lo, BatchStart):
-        lo = hi
+    hi = _as_linear(scope.hi, schedule, scope, t0)
+    lo = hi if isinstance(scope.lo, BatchStart) else _as_linear(scope.lo, schedule, scope, t0)
+    end = _as_linear(Back(0), schedule, scope, t0)
     assert lo is not None
     assert hi is not None
     for name, bound in (("lower", lo), ("upper", hi)):
@@ -97,45 +116,57 @@ def check_window(schedule: Schedule, scope: Scope, delay: int) -> None:
                 f"window 0 at {_at(scope, bound(0), bound)}",
                 hint="bounds never move back; use a factor of j that is not negative",
             )
-    if lo.anchor == hi.anchor:
+    if lo.anchor is hi.anchor:
         _check_order(scope, lo, hi)
-        end = _as_linear(Back(0), schedule, scope)
-        assert end is not None
-        if hi.anchor == end.anchor:
-            _check_reachable(scope, hi, end)
+    if isinstance(schedule, AtInstants) and hi.anchor is Anchor.ABSOLUTE:
+        end = Linear(0, schedule.instants[0], Anchor.ABSOLUTE)
+    if end is not None and hi.anchor is end.anchor:
+        _check_reachable(scope, hi, end)
 
 
-def _check_kind(bound: Bound, schedule: Schedule, scope: Scope) -> None:
-    """Whether this kind of bound has a meaning on this scope and schedule."""
-    if isinstance(bound, BatchStart) and (scope.measure is not Measure.POSITION or bound is scope.hi):
+def _check_kinds(schedule: Schedule, scope: Scope) -> None:
+    """Whether these kinds of bounds have a meaning on this scope and schedule."""
+    if isinstance(scope.hi, BatchStart) or (isinstance(scope.lo, BatchStart) and scope.measure is not Measure.POSITION):
         raise WindowError("the start of a batch is a lower bound in positions")
-    if isinstance(bound, OfInstant) and schedule.measure is not Measure.TIME:
+    if isinstance(schedule, Continuous) and not (isinstance(scope.lo, Back) and isinstance(scope.hi, Back)):
         raise WindowError(
-            f"the bound {bound.text} is a function of instants, but the schedule is on {schedule.measure.value}",
-            hint="give a schedule of instants",
+            "a window that is evaluated at every instant counts its bounds back from it", hint="give it a slide"
         )
-    if isinstance(bound, Linear) and not _linear_allowed(bound, schedule, scope):
-        raise WindowError(
-            f"a {scope.measure.value} bound counted in windows needs a rate in {scope.measure.value}: whether "
-            "it can be reached would depend on the data",
-            hint="count back from the evaluation instead, as RANGE and ROWS do",
-        )
+    for is_lower, bound in ((True, scope.lo), (False, scope.hi)):
+        if isinstance(bound, OfInstant) and schedule.measure is not Measure.TIME:
+            raise WindowError(
+                f"the bound {bound.text} is a function of instants, but the schedule is on {schedule.measure.value}",
+                hint="give a schedule of instants",
+            )
+        if isinstance(bound, Linear) and not _linear_allowed(bound, schedule, scope, is_lower=is_lower):
+            raise WindowError(
+                f"a {scope.measure.value} bound counted in windows needs a rate in {scope.measure.value}: whether "
+                "it can be reached would depend on the data",
+                hint="count back from the evaluation instead, as RANGE and ROWS do",
+            )
 
 
-def _linear_allowed(bound: Linear, schedule: Schedule, scope: Scope) -> bool:
-    if bound.slope == 0 and bound is scope.lo:
+def _linear_allowed(bound: Linear, schedule: Schedule, scope: Scope, *, is_lower: bool) -> bool:
+    if bound.slope == 0 and is_lower:
         return True  # a landmark: nothing to reach
     return schedule.measure is scope.measure and (bound.slope == 0 or isinstance(schedule, Periodic))
 
 
-def _as_linear(bound: Bound, schedule: Schedule, scope: Scope) -> Linear | None:
-    """The bound as slope·j + offset; one counted back across measures is taken relative to the evaluation."""
+def _as_linear(bound: Bound, schedule: Schedule, scope: Scope, t0: Instant | None = None) -> Linear | None:
+    """The bound as slope·j + offset; one counted back across measures is taken relative to the evaluation.
+
+    With t0 all times are absolute.
+    """
     if isinstance(bound, Linear):
-        return bound
+        moved = t0 is not None and scope.measure is Measure.TIME and bound.anchor is Anchor.T0
+        return Linear(bound.slope, bound.offset + (t0 or 0), Anchor.ABSOLUTE) if moved else bound
     back = bound.amount if isinstance(bound, Back) else 0
     if isinstance(schedule, Periodic) and schedule.measure is scope.measure:
-        anchor = schedule.anchor if scope.measure is Measure.TIME else Anchor.T0
-        return Linear(schedule.every, schedule.first - back, anchor)
+        if scope.measure is not Measure.TIME:
+            return Linear(schedule.every, schedule.first - back)
+        if t0 is not None:
+            return Linear(schedule.every, schedule.origin(t0) - back, Anchor.ABSOLUTE)
+        return Linear(schedule.every, schedule.first - back, schedule.anchor)
     # Aperiodic or cross-domain: only the distance from the evaluation counts, whatever j.
     return Linear(0, -back, Anchor.ALIGNED)
 
@@ -170,38 +201,51 @@ def _check_reachable(scope: Scope, hi: Linear, end: Linear) -> None:
 
 def _check_rules(schedule: Schedule, scope: Scope) -> None:
     assert isinstance(schedule, TimeSchedule)
-    before: tuple[int, int] | None = None
-    evaluations = schedule.between(EPOCH, EPOCH, MAX_INSTANT)
-    for j, e in enumerate(islice(evaluations, CHECKED_RULES)):
-        before = check_rule_window(scope, j, e, before)
+    check_rules(scope, islice(schedule.absolute(), CHECKED_RULES))
 
 
-def check_rule_window(scope: Scope, j: int, e: Instant, before: tuple[int, int] | None) -> tuple[int, int]:
+def check_rules(scope: Scope, evaluations: Iterable[Instant]) -> None:
+    """Checks the windows evaluated at these instants, the first ones of a schedule, one after the other."""
+    before: tuple[int | None, int | None] = (None, None)
+    for j, e in enumerate(evaluations):
+        before = _check_rule_window(scope, j, e, before)
+
+
+Bounds = tuple[int | None, int | None]
+
+
+def _check_rule_window(scope: Scope, j: int, e: Instant, before: Bounds) -> Bounds:
     """The bounds of the window evaluated at e, checked against those of the window before it."""
 
-    def value(bound: Bound) -> int:
-        if isinstance(bound, OfInstant):
-            return bound.function(e)
-        if isinstance(bound, Back):
-            return e - bound.amount
-        assert isinstance(bound, Linear)
-        return bound(j)
+    def value(bound: Bound) -> int | None:
+        """None where it depends on the data: positions and distances counted back from the evaluation."""
+        found: int | None
+        match bound:
+            case OfInstant():
+                found = bound.function(e)
+                if type(found) is not int:
+                    raise WindowError(f"{here} has the bound {bound.text} = {found!r}, which is not a whole number")
+                return found
+            case Back() if scope.measure is Measure.TIME:
+                return e - bound.amount
+            case Linear(0, offset, anchor) if scope.measure is not Measure.TIME or anchor is Anchor.ABSOLUTE:
+                return offset
+        return None
 
-    lo, hi = value(scope.lo), value(scope.hi)
     here = f"window {j}, evaluated at {format_instant(e)},"
-    shown = tuple(_shown(scope, v) for v in (lo, hi))
-    if lo > hi:
-        raise WindowError(f"{here} begins at {shown[0]}, after its end at {shown[1]}")
-    if scope.measure is Measure.TIME and hi > e:
-        raise WindowError(f"{here} ends at {shown[1]}, before which it cannot be known")
-    if before is not None and (lo < before[0] or hi < before[1]):
-        what = "lower" if lo < before[0] else "upper"
-        raise WindowError(f"{here} has its {what} bound before that of the window before it")
+    lo, hi = value(scope.lo), value(scope.hi)
+    if lo is not None and hi is not None and lo > hi:
+        raise WindowError(f"{here} begins at {_shown(scope, lo)}, after its end at {_shown(scope, hi)}")
+    if scope.measure is Measure.TIME and hi is not None and hi > e:
+        raise WindowError(f"{here} ends at {_shown(scope, hi)}, before which it cannot be known")
+    for what, now, then in (("lower", lo, before[0]), ("upper", hi, before[1])):
+        if now is not None and then is not None and now < then:
+            raise WindowError(f"{here} has its {what} bound before that of the window before it")
     return lo, hi
 
 
 def _shown(scope: Scope, value: int) -> str:
-    return format_instant(Instant(value)) if scope.measure is Measure.TIME else f"position {value}"
+    return format_instant(Instant(value)) if scope.measure is Measure.TIME else format_measure(scope.measure, value)
 
 
 def _at(scope: Scope, value: int, bound: Linear) -> str:

@@ -6,21 +6,15 @@ from dataclasses import dataclass
 from enum import Enum
 from functools import cached_property
 
-from astralq.algebra.base import STAMP, Kind, Operator
+from astralq.algebra.base import Kind, Operator
 from astralq.errors import PlanError
-from astralq.schema import BIGINT, BOOLEAN, STRING, TIMESTAMP, Schema, Value
+from astralq.schema import BIGINT, BOOLEAN, STRING, TIMESTAMP, Schema, Value, fits
 from astralq.timeline import Duration, Instant, format_duration, format_instant
 
 
 def _check_names(schema: Schema, what: str) -> None:
     if not schema.attributes:
         raise PlanError(f"{what} has no attributes", hint="declare at least one")
-    reserved = [a.name for a in schema if a.name.lower() in ("_t", "_i", "_n")]
-    if reserved:
-        raise PlanError(
-            f"{what} declares {reserved[0]!r}, which is the name of a pseudo-column",
-            hint=f"{', '.join(a.name for a in STAMP)} are in every stream; choose another name",
-        )
 
 
 @dataclass(frozen=True, repr=False)
@@ -96,6 +90,12 @@ class SensedSource(Operator):
             )
         if not self.sites or len(set(self.sites)) != len(self.sites):
             raise PlanError(f"stream {self.name}: the sites {self.sites} are not a list of different sites")
+        site = self.declared[self.site]
+        wrong = [s for s in self.sites if s is None or not fits(s, site.type)]
+        if wrong:
+            raise PlanError(f"stream {self.name}: the site {wrong[0]!r} does not fit {site}")
+        if self.site.lower() == self.time.lower():
+            raise PlanError(f"stream {self.name}: {self.site!r} is both the site and the time")
 
     @property
     def measured(self) -> tuple[str, ...]:
@@ -154,9 +154,11 @@ class RelationSource(Operator):
         return Schema(kept, self.declared.location)
 
     def check(self) -> None:
-        _check_names(self.declared, f"relation {self.name}")
-        for name in (*self.key, *self.position_by):
+        _check_names(self.schema, f"relation {self.name}")
+        for name in self.position_by:
             self.declared.index(name)
+        for name in self.key:
+            self.schema.index(name)
         for moment in (self.valid_from, self.valid_to, self.at):
             if moment is not None and self.declared[moment].type != TIMESTAMP:
                 found = self.declared[moment].type

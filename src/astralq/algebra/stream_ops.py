@@ -153,6 +153,8 @@ class BandJoin(Composite):
         if self.within is not None and self.within_rows is not None:
             raise PlanError("a band join is by time or by position, not both", hint="give one of them")
         for d in (self.within, self.within_rows):
+            if d is not None and type(d) is not int:
+                raise PlanError(f"the band {d!r} is not a whole number", hint="give an integer of rows, or a duration")
             if d is not None and d < 0:
                 raise PlanError("the band is negative", hint="two tuples differ by at least 0")
         if self.within_rows is not None:

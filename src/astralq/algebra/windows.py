@@ -102,6 +102,8 @@ class Window(Operator):
 def _amount(value: str | int, measure: Measure) -> int:
     """A rate, delay or width in the measure's unit: a duration, a distance, or a number of rows."""
     if measure is Measure.POSITION:
+        if not isinstance(value, str) and type(value) is not int:
+            raise WindowError(f"{value!r} is not a whole number of rows", hint="give an integer")
         if isinstance(value, str):
             number, _, unit = value.strip().partition(" ")
             if not number.isdigit() or unit.strip().lower() not in ("row", "rows"):
@@ -118,6 +120,8 @@ def _amount(value: str | int, measure: Measure) -> int:
 
 def _measure(value: str | int) -> Measure:
     """The measure that an amount is on: an integer or 'n rows', a duration, or a distance."""
+    if not isinstance(value, int | str):
+        raise WindowError(f"{value!r} is not an amount", hint="give a number of rows, or text such as '30 seconds'")
     if isinstance(value, int) or value.strip().lower().endswith(("row", "rows")):
         return Measure.POSITION
     return Measure.DISTANCE if is_distance(value) else Measure.TIME
@@ -159,7 +163,7 @@ def rows(count: int, slide: str | int = 1) -> WindowSpec:
     >>> str(rows(30, slide="1 min"))
     '[ROWS 30 SLIDE 1 MINUTE]'
     """
-    if count < 1:
+    if type(count) is not int or count < 1:
         raise WindowError(f"ROWS {count} holds nothing", hint="give a number of at least 1")
     return WindowSpec(_schedule(slide), Scope(Measure.POSITION, Back(count - 1), Back(0)))
 
@@ -224,6 +228,8 @@ def general(alpha: tuple[int | str, int | str], beta: tuple[int | str, int | str
     '[ALPHA 100*j + 91 BETA 100*j + 100 RATE 100 ROWS]'
     """
     measure = _measure(rate)
+    if len(alpha) != 2 or len(beta) != 2:
+        raise WindowError("a linear bound is a pair (factor of j, offset)", hint="write for example (100, 91)")
     (a, b), (c, d) = (tuple(_amount(v, measure) for v in bound) for bound in (alpha, beta))
     schedule = Periodic(measure, d, _amount(rate, measure))
     return WindowSpec(schedule, Scope(measure, Linear(a, b), Linear(c, d)))
@@ -249,10 +255,11 @@ def for_loop(
     begin: Callable[[Instant], int],
     end: Callable[[Instant], int],
     *,
+    measure: Measure = Measure.TIME,
     text: tuple[str, str, str] = ("(t = …; …; …)", "begin(t)", "end(t)"),
 ) -> WindowSpec:
     """FOR (t = init; condition; t = evolution) FROM begin TO end: TelegraphCQ's windows (000 §6.1.4)."""
-    scope = Scope(Measure.TIME, OfInstant(text[1], begin), OfInstant(text[2], end))
+    scope = Scope(measure, OfInstant(text[1], begin), OfInstant(text[2], end))
     return WindowSpec(Loop(text[0], instant(init), condition, evolution), scope)
 
 
@@ -278,4 +285,6 @@ def moving(width: str, slide: str) -> WindowSpec:
     "[RANGE BY '50 km' RATTR SPACE SLIDE BY '10 km' SATTR SPACE]"
     """
     measure = _measure(width)
+    if measure is Measure.POSITION or _measure(slide) is Measure.POSITION:
+        raise WindowError("RANGE BY and SLIDE BY are distances or durations", hint="use rows(n, slide='10 km')")
     return WindowSpec(_schedule(slide), Scope(measure, Back(_amount(width, measure)), Back(0)))

@@ -1,7 +1,8 @@
 """Aggregate functions: their types, and their value over the tuples of a group in φ order.
 
-Sums, averages and variances depend on the bag of values only: the exact sum, rounded once. The sum of DOUBLEs
-is exact over all finite doubles (math.fsum); an infinity or NaN among them gives what IEEE addition gives.
+Sums, averages and variances depend on the bag of values only: they are computed exactly and rounded once, to the
+nearest double. The range is all finite doubles, and there is no grid; an infinity or NaN among the values gives what
+IEEE addition gives.
 """
 
 from __future__ import annotations
@@ -10,6 +11,7 @@ import math
 from collections.abc import Callable, Sequence
 from decimal import Decimal
 from fractions import Fraction
+from functools import reduce
 from itertools import pairwise
 from typing import Any
 
@@ -19,7 +21,7 @@ from astralq.expr.evaluate import Row, evaluator
 from astralq.expr.nodes import SPATIAL_AGGREGATES, Aggregate, Column, Expr, Literal
 from astralq.expr.order import order_key
 from astralq.schema import BIGINT, DOUBLE, NULL, TIMESTAMP, Schema, Type, Value, decimal, fits
-from astralq.space import leg
+from astralq.space import leg, located
 
 _ALIASES = {
     "mean": "avg",
@@ -57,7 +59,9 @@ def aggregate(name: str, args: tuple[Expr, ...], schema: Schema, *, distinct: bo
     wanted = (0, 1) if f == "count" else (2,) if f == "percentile" else (1,)
     if len(args) not in wanted:
         raise ExpressionError(f"{name} takes {wanted[-1]} arguments, not {len(args)}")
-    if f == "count_distinct":
+    if f == "count_distinct" or (f == "count" and distinct):
+        if not args:
+            raise ExpressionError(f"{name} of which attribute?", hint="write count(DISTINCT a)")
         f, distinct = "count", True
     if f == "percentile":
         fraction = args[1].value if isinstance(args[1], Literal) else None
@@ -145,12 +149,16 @@ def _of_values(f: str, values: list[Any], source: Type, result: Type, fraction: 
 def _sum(values: list[Any], source: Type, result: Type) -> Value:
     if source == DOUBLE:
         return exact_sum(values)
-    total = sum(values)
     if source.name == "DECIMAL":
-        return to_scale(WIDE.plus(total), result)
+        return to_scale(_decimal_sum(values), result)
+    total = sum(values)
     if not fits(total, result):
         raise EvaluationError(f"the sum {total} is out of range for {result}", hint="sum a DECIMAL instead")
     return int(total)
+
+
+def _decimal_sum(values: list[Any]) -> Decimal:
+    return reduce(WIDE.add, values, Decimal(0))
 
 
 def exact_sum(values: Sequence[float]) -> float:
@@ -160,24 +168,23 @@ def exact_sum(values: Sequence[float]) -> float:
     1.0
     """
     special = [v for v in values if not math.isfinite(v)]
-    if special:
-        return sum(special)
+    return sum(special) if special else as_double(sum(map(Fraction, values), Fraction(0)))
+
+
+def as_double(exact: Fraction) -> float:
+    """The nearest double, infinite beyond their range."""
     try:
-        return math.fsum(values)
-    except OverflowError:  # only an intermediate or the final sum is beyond the doubles
-        total = sum(Fraction(v) for v in values)
-        try:
-            return float(total)
-        except OverflowError:
-            return math.inf if total > 0 else -math.inf
+        return float(exact)
+    except OverflowError:
+        return math.inf if exact > 0 else -math.inf
 
 
 def _average(values: list[Any], source: Type, result: Type) -> Value:
     if source.name == "DECIMAL":
-        return to_scale(WIDE.divide(sum(values), Decimal(len(values))), result)
-    if source.is_integral:
-        return float(Fraction(sum(values), len(values)))
-    return exact_sum(values) / len(values)
+        return to_scale(WIDE.divide(_decimal_sum(values), Decimal(len(values))), result)
+    if not all(math.isfinite(v) for v in values):
+        return exact_sum(values)
+    return as_double(sum(map(Fraction, values), Fraction(0)) / len(values))
 
 
 def _variance(f: str, values: list[Any]) -> Value:
@@ -190,8 +197,9 @@ def _variance(f: str, values: list[Any]) -> Value:
     if not all(math.isfinite(v) for v in floats):
         return math.nan
     exact = [Fraction(v) for v in values]
-    spread = (n * sum(x * x for x in exact) - sum(exact) ** 2) / divisor
-    return math.sqrt(spread) if f.startswith("stddev") else float(spread)
+    total, squares = sum(exact, Fraction(0)), sum((x * x for x in exact), Fraction(0))
+    spread = as_double((n * squares - total * total) / divisor)
+    return math.sqrt(spread) if f.startswith("stddev") else spread
 
 
 def _percentile(values: list[float], fraction: float) -> float:
@@ -203,13 +211,13 @@ def _percentile(values: list[float], fraction: float) -> float:
     return (high - place) * values[low] + (place - low) * values[high]
 
 
-def _path(f: str, points: list[tuple[Value, ...]], planar: bool) -> Value:
+def _path(f: str, points: list[tuple[Any, ...]], planar: bool) -> Value:
     """004's AvgSpd and the path below it: legs between consecutive tuples that have a location."""
-    located: list[Any] = [p for p in points if p[0] is not None and p[1] is not None]
-    path = sum(leg(float(a[0]), float(a[1]), float(b[0]), float(b[1]), planar=planar) for a, b in pairwise(located))
+    known = [p for p in points if located(*p[:2])]
+    path = sum(leg(float(a[0]), float(a[1]), float(b[0]), float(b[1]), planar=planar) for a, b in pairwise(known))
     if f == "path_length":
-        return path / 1000 if located else None
-    if len(located) < 2 or located[-1][2] == located[0][2]:
+        return path / 1000 if known else None
+    if len(known) < 2 or known[-1][2] == known[0][2]:
         return None
     # mm / 10^6 = km, µs / (3600 · 10^6) = h, so km/h = mm · 3600 / µs
-    return float(path * 3600) / float(located[-1][2] - located[0][2])
+    return float(path * 3600) / float(known[-1][2] - known[0][2])

@@ -76,14 +76,14 @@ def _binary(op: str) -> Callable[[tuple[Expr, ...]], Signature]:
                 f"in {a} {op} {b}: {shown}; {op} takes numbers",
                 hint="CAST the text to a number" if "STRING" in shown else None,
             )
-        if op == "div":
-            type_ = BIGINT
+        if op == "div" and type_ == DOUBLE:
+            raise TypeMismatchError(f"in {a} div {b}: div takes whole numbers and decimals", hint="use floor(x / y)")
         if op == "/" and type_.is_integral:
             type_ = DOUBLE
         if type_.name == "DECIMAL" and NULL not in (a.type, b.type):
             left, right = _decimal_of(a), _decimal_of(b)
-            return (left, right), _decimal_result(op, left, right)
-        return (type_, type_), type_
+            return (left, right), BIGINT if op == "div" else _decimal_result(op, left, right)
+        return (type_, type_), BIGINT if op == "div" else type_
 
     return signature
 
@@ -118,7 +118,9 @@ def _compute(op: str, a: Any, b: Any) -> Any:
         return _truncated(a, b)
     if op == "/":
         return a / b
-    return math.fmod(a, b) if isinstance(a, float) else a - b * _truncated(a, b)
+    if isinstance(a, float):
+        return math.nan if math.isinf(a) else math.fmod(a, b)
+    return a - b * _truncated(a, b)
 
 
 # Spark divides decimals to 39 places, then rounds to the scale of the result.
@@ -135,12 +137,14 @@ def _compute_decimal(op: str, a: Decimal, b: Decimal) -> Decimal:
             return WIDE.multiply(a, b)
     _nonzero(b)
     if op == "/":
-        return WIDE.divide(a, b).quantize(_QUOTIENT, context=Context(prec=200, rounding=ROUND_HALF_UP))
-    return WIDE.remainder(a, b)
+        return WIDE.divide(a, b).quantize(_QUOTIENT, context=WIDE)
+    return WIDE.divide_int(a, b) if op == "div" else WIDE.remainder(a, b)
 
 
 def _arithmetic(op: str) -> Callable[[tuple[Type, ...], Type], Callable[..., Value]]:
     def prepare(args: tuple[Type, ...], result: Type) -> Callable[..., Value]:
+        if args[0].name == "DECIMAL" and op == "div":
+            return lambda a, b: _overflow(int(_compute_decimal("div", a, b)), result)
         if args[0].name == "DECIMAL":
             return lambda a, b: to_scale(_compute_decimal(op, a, b), result)
         if result == DOUBLE:
@@ -158,8 +162,8 @@ def _pmod(args: tuple[Type, ...], result: Type) -> Callable[..., Value]:
     remainder = _arithmetic("%")(args, result)
 
     def apply(a: Any, b: Any) -> Any:
-        r = remainder(a, b)
-        return remainder(r + b, b) if r is not None and r < 0 else r  # type: ignore[operator]
+        r: Any = remainder(a, b)
+        return r if r >= 0 or r != r else remainder(WIDE.add(r, b) if isinstance(r, Decimal) else r + b, b)
 
     return apply
 
@@ -185,8 +189,8 @@ def _checked(f: Callable[[Any], Any]) -> Callable[[tuple[Type, ...], Type], Call
     return prepare
 
 
-define("negate", (1, 1), _number, prepare=_checked(lambda a: -a))
-define("abs", (1, 1), _number, prepare=_checked(abs))
+define("negate", (1, 1), _number, prepare=_checked(lambda a: a.copy_negate() if isinstance(a, Decimal) else -a))
+define("abs", (1, 1), _number, prepare=_checked(lambda a: a.copy_abs() if isinstance(a, Decimal) else abs(a)))
 
 
 def _whole(args: tuple[Expr, ...]) -> Signature:
@@ -199,13 +203,17 @@ def _whole(args: tuple[Expr, ...]) -> Signature:
 def _to_whole(f: Callable[[Any], int]) -> Callable[[tuple[Type, ...], Type], Callable[..., Value]]:
     def prepare(_args: tuple[Type, ...], result: Type) -> Callable[..., Value]:
         def apply(a: Any) -> Value:
-            if isinstance(a, float) and not math.isfinite(a):
-                raise EvaluationError(f"{a} is out of range for {result}")
+            if isinstance(a, float):  # Java's conversion of a double to a long: NaN is 0, and the ends saturate
+                return 0 if a != a else f(a) if abs(a) < 2.0**63 else _end(a)
             return Decimal(f(a)) if result.name == "DECIMAL" else _overflow(f(a), result)
 
         return apply
 
     return prepare
+
+
+def _end(a: float) -> int:
+    return 2**63 - 1 if a > 0 else -(2**63)
 
 
 define("ceil ceiling", (1, 1), _whole, prepare=_to_whole(math.ceil))
@@ -220,8 +228,13 @@ def _rounded(args: tuple[Expr, ...]) -> Signature:
     result = type_
     if type_.name == "DECIMAL":
         scale = min(max(places.value, 0), type_.scale)
-        result = _bounded(max(1, type_.precision - type_.scale + 1 + scale), scale)
+        whole = max(type_.precision - type_.scale, -places.value) + 1
+        result = _bounded(whole + scale, scale)
     return (type_, INT)[: len(args)], result
+
+
+# Every double has at most 309 digits before the point; more places than it has digits change nothing.
+_ANY_DOUBLE = Context(prec=700, rounding=ROUND_HALF_UP)
 
 
 def _round(_args: tuple[Type, ...], result: Type) -> Callable[..., Value]:
@@ -229,7 +242,7 @@ def _round(_args: tuple[Type, ...], result: Type) -> Callable[..., Value]:
         if isinstance(value, float):
             if not math.isfinite(value):
                 return value
-            return float(Decimal(repr(value)).quantize(Decimal(1).scaleb(-places), context=WIDE))
+            return float(Decimal(repr(value)).quantize(Decimal(1).scaleb(-places), context=_ANY_DOUBLE))
         rounded = Decimal(value).quantize(Decimal(1).scaleb(-places), context=WIDE)
         return to_scale(rounded, result) if result.name == "DECIMAL" else _overflow(int(rounded), result)
 
@@ -255,6 +268,11 @@ def _nan(*_: float) -> float:
     return math.nan
 
 
+def _power(a: float, b: float) -> float:
+    """Java's pow: unlike C's, 1 to the NaN and 1 to the infinity are NaN."""
+    return math.nan if b != b or (abs(a) == 1 and math.isinf(b)) else math.pow(a, b)
+
+
 def _power_outside(a: float, b: float) -> float:
     odd = b == math.trunc(b) and math.fmod(b, 2) != 0
     if a == 0 and b < 0:
@@ -274,10 +292,10 @@ define("log10", (1, 1), _one, lambda a: None if a <= 0 else _real(math.log10, _n
 for _f in ("sin", "cos", "tan", "asin", "acos"):
     define(_f, (1, 1), _one, _real(getattr(math, _f), _nan))
 define("atan", (1, 1), _one, math.atan)
-define("atan2", (2, 2), _two, math.atan2)
-define("radians", (1, 1), _one, lambda a: a / 180.0 * math.pi)
-define("degrees", (1, 1), _one, lambda a: a * 180.0 / math.pi)
-define("power pow", (2, 2), _two, _real(lambda a, b: math.pow(a, b), _power_outside))
+define("atan2", (2, 2), _two, lambda a, b: math.atan2(a + 0.0, b + 0.0))  # Spark has no negative zero here
+define("radians", (1, 1), _one, lambda a: a * 0.017453292519943295)  # Java's constants
+define("degrees", (1, 1), _one, lambda a: a * 57.29577951308232)
+define("power pow", (2, 2), _two, _real(_power, _power_outside))
 define("sign signum", (1, 1), _one, lambda a: a if a != a or a == 0 else math.copysign(1.0, a))
 define("pi", (0, 0), lambda _: ((), DOUBLE), lambda: math.pi)
 define("isnan", (1, 1), fixed(DOUBLE, to=BOOLEAN), lambda a: a is not None and a != a, sees_null=True)

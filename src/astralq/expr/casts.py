@@ -4,17 +4,16 @@ from __future__ import annotations
 
 import math
 import re
-from decimal import ROUND_HALF_UP, Context, Decimal, InvalidOperation
+from datetime import UTC, datetime, timedelta, timezone, tzinfo
+from decimal import Decimal, InvalidOperation
+from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 from astralq.errors import EvaluationError, TimeError, TypeMismatchError
 from astralq.expr.nodes import Cast, Expr, Literal
-from astralq.schema import BIGINT, DOUBLE, INT, NULL, Type, Value, decimal, fits
+from astralq.schema import BIGINT, DOUBLE, EXACT, INT, NULL, Type, Value, decimal, fits
 from astralq.timeline import Instant, instant, to_datetime
 
-WIDE = Context(prec=120, rounding=ROUND_HALF_UP)
-"""Wide enough for every sum, product and quotient of two DECIMAL(38)."""
-
-_WIDENING = {INT: (BIGINT, DOUBLE), BIGINT: (DOUBLE,)}
+WIDE = EXACT
 _ALLOWED = {
     "BOOLEAN": ("INT", "BIGINT", "DOUBLE", "DECIMAL", "STRING"),
     "INT": ("BIGINT", "DOUBLE", "DECIMAL", "STRING", "BOOLEAN", "TIMESTAMP"),
@@ -55,6 +54,9 @@ def common_type(exprs: tuple[Expr, ...], what: str) -> Type:
     result = NULL
     for e in firm:
         result = e.type if result == NULL else _wider(result, e.type, exprs, what)
+    if any(e.value is not None for e in loose if isinstance(e, Literal)):
+        # Spark brings text beside an integer to BIGINT, and beside a decimal to DOUBLE.
+        result = BIGINT if result == INT else DOUBLE if result.name == "DECIMAL" else result
     for e in loose:
         if isinstance(e, Literal) and e.value is not None and result.name != "STRING":
             try:
@@ -111,15 +113,17 @@ def _convert(value: Value, source: Type, to: Type) -> Value:
             assert value is not None
             return float(value)
         case "DECIMAL":
+            if isinstance(value, float) and not math.isfinite(value):
+                return None
             exact = Decimal(repr(value)) if isinstance(value, float) else Decimal(value)  # type: ignore[arg-type]
             return to_scale(exact, to)
         case "INT" | "BIGINT":
             if source.name == "TIMESTAMP":
                 assert isinstance(value, int)
                 return value // 1_000_000
-            if isinstance(value, float) and not math.isfinite(value):
-                raise OverflowError
-            return int(value)  # type: ignore[arg-type]  # towards zero
+            if value == 2.0**63 and isinstance(value, float):
+                return 2**63 - 1  # Spark compares with the double nearest to the largest BIGINT, which is this one
+            return int(value)  # type: ignore[arg-type]  # towards zero; ValueError for NaN, OverflowError for infinity
     raise ValueError
 
 
@@ -131,8 +135,9 @@ def to_scale(value: Decimal, to: Type) -> Decimal:
     return rounded
 
 
-_INTEGER = re.compile(r"[+-]?\d+")
-_DOUBLE_TEXT = re.compile(r"[+-]?(?:\d+\.?\d*(?:e[+-]?\d+)?|\.\d+(?:e[+-]?\d+)?|nan|inf|infinity)", re.I)
+_INTEGER = re.compile(r"[+-]?[0-9]+")
+_NUMBER = re.compile(r"[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:e[+-]?[0-9]+)?", re.I)
+_NOT_FINITE = re.compile(r"nan|[+-]?(?:inf|infinity)", re.I)
 _BOOLEANS = {
     **dict.fromkeys(("true", "t", "yes", "y", "1"), True),
     **dict.fromkeys(("false", "f", "no", "n", "0"), False),
@@ -146,17 +151,49 @@ def _from_text(value: str, to: Type) -> Value:
             if _INTEGER.fullmatch(text):
                 return int(text)
         case "DOUBLE":
-            if _DOUBLE_TEXT.fullmatch(text):
-                return float(text)
+            number = text[:-1] if text[-1:] in "dDfF" and _NUMBER.fullmatch(text[:-1]) else text
+            if _NUMBER.fullmatch(number) or _NOT_FINITE.fullmatch(number):
+                return float(number)
         case "DECIMAL":
-            if _DOUBLE_TEXT.fullmatch(text) and text[-1].isdigit():
+            if _NUMBER.fullmatch(text):
                 return to_scale(Decimal(text), to)
         case "BOOLEAN":
             if text.lower() in _BOOLEANS:
                 return _BOOLEANS[text.lower()]
         case "TIMESTAMP":
-            return instant(text)
+            return _timestamp(text)
     raise ValueError
+
+
+_TIMESTAMP = re.compile(
+    r"([0-9]{4,6})(?:-([0-9]{1,2})(?:-([0-9]{1,2})"
+    r"(?:[ T](?:([0-9]{1,2}):([0-9]{1,2})(?::([0-9]{1,2})(?:\.([0-9]*))?)?\s*(.*))?)?)?)?"
+)
+_OFFSET = re.compile(r"(?:UTC|GMT|UT)?([+-])([0-9]{1,2})(?::?([0-9]{2}))?")
+
+
+def _timestamp(text: str) -> Instant:
+    """Text as Spark reads it: parts from the right may be missing, digits beyond microseconds are cut off."""
+    match = _TIMESTAMP.fullmatch(text)
+    if match is None:
+        raise ValueError
+    year, month, day, hour, minute, second = (
+        int(v) if v else k for v, k in zip(match.groups(), (0, 1, 1, 0, 0, 0), strict=False)
+    )
+    micros = int((match[7] or "")[:6].ljust(6, "0"))
+    return instant(datetime(year, month, day, hour, minute, second, micros, _zone(match[8] or "Z")))
+
+
+def _zone(text: str) -> tzinfo:
+    if text in ("Z", "UTC", "GMT", "UT"):
+        return UTC
+    if offset := _OFFSET.fullmatch(text):
+        shift = timedelta(hours=int(offset[2]), minutes=int(offset[3] or 0))
+        return timezone(shift if offset[1] == "+" else -shift)
+    try:
+        return ZoneInfo(text)
+    except (ZoneInfoNotFoundError, OSError):
+        raise ValueError from None
 
 
 def to_text(value: Value, source: Type) -> str:

@@ -112,7 +112,13 @@ def _coalesce(*args: Compiled) -> Compiled:
     return lambda row: next((v for v in (a(row) for a in args) if v is not None), None)
 
 
-LAZY: dict[str, Callable[..., Compiled]] = {"and": _and, "or": _or, "if": _if, "coalesce": _coalesce}
+LAZY: dict[str, Callable[..., Compiled]] = {
+    "and": _and,
+    "or": _or,
+    "if": _if,
+    "coalesce": _coalesce,
+    "nvl": _coalesce,
+}
 
 
 def _inside(expr: Inside, schema: Schema) -> Compiled:

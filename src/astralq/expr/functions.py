@@ -15,7 +15,7 @@ from astralq.errors import ExpressionError, TypeMismatchError, nearest
 from astralq.expr.casts import cast_value, coerce, common_type
 from astralq.expr.nodes import Call, Case, Expr, Literal
 from astralq.expr.order import order_key
-from astralq.schema import BOOLEAN, DOUBLE, NULL, Type, Value
+from astralq.schema import BOOLEAN, NULL, Type, Value
 
 Signature = tuple[tuple[Type, ...], Type]
 """The types that the arguments are brought to, and the type of the result."""
@@ -68,13 +68,20 @@ def fixed(*types: Type, to: Type) -> Callable[[tuple[Expr, ...]], Signature]:
 
     def signature(args: tuple[Expr, ...]) -> Signature:
         for a, t in zip(args, types, strict=False):
-            widens = a.type.is_numeric and t.is_numeric and not (a.type == DOUBLE and t != DOUBLE)
             constant = isinstance(a, Literal) and a.type.name == "STRING"
-            if a.type not in (t, NULL) and not widens and not constant:
+            if a.type not in (t, NULL) and not _widens(a.type, t) and not constant:
                 raise TypeMismatchError(f"{a} is {a.type}, not {t}", hint=f"CAST it to {t}")
         return types[: len(args)], to
 
     return signature
+
+
+def _widens(source: Type, to: Type) -> bool:
+    """Whether a value is brought to the type unasked: numbers to wider ones, and all that prints to text."""
+    order = ["INT", "BIGINT", "DECIMAL", "DOUBLE"]
+    if to.name == "STRING":
+        return source.name != "INTERVAL"
+    return source.name in order and to.name in order and order.index(source.name) < order.index(to.name)
 
 
 def call(name: str, *args: Expr) -> Expr:
@@ -187,8 +194,9 @@ define("not", (1, 1), _truth, lambda a: not a)
 # These compute only the arguments that they need: see LAZY in the evaluator.
 define("and", (2, 2), _truth, prepare=_lazily, sees_null=True)
 define("or", (2, 2), _truth, prepare=_lazily, sees_null=True)
-define("if iff", (3, 3), _if, prepare=_lazily, sees_null=True)
-define("coalesce nvl ifnull", (1, None), _same_type, prepare=_lazily, sees_null=True)
+define("if", (3, 3), _if, prepare=_lazily, sees_null=True)
+define("coalesce", (1, None), _same_type, prepare=_lazily, sees_null=True)
+define("nvl ifnull", (2, 2), _same_type, prepare=_lazily, sees_null=True)
 define(
     "nullif",
     (2, 2),

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from decimal import Decimal
+from functools import lru_cache
 
 from astralq.schema import BOOLEAN, STRING, Type, Value
 from astralq.space import Region
@@ -52,7 +53,7 @@ class Column(Expr):
     name: str
 
     def __str__(self) -> str:
-        return self.name if is_plain_name(self.name) else f"`{self.name}`"
+        return quoted(self.name)
 
 
 @dataclass(frozen=True, repr=False)
@@ -179,8 +180,16 @@ def inside(x: Expr, y: Expr, region: Region) -> Inside:
     return Inside(BOOLEAN, x, y, region)
 
 
-def is_plain_name(name: str) -> bool:
-    return name.isidentifier() and name.isascii()
+@lru_cache(maxsize=4096)
+def quoted(name: str) -> str:
+    """The name as it is written in SQL: in backticks unless it reads as a name without them.
+
+    >>> quoted("value"), quoted("null"), quoted("a b")
+    ('value', '`null`', '`a b`')
+    """
+    from astralq.expr.parse import reads_as_name  # the grammar decides, and it stands above the nodes
+
+    return name if reads_as_name(name) else "`" + name.replace("`", "``") + "`"
 
 
 def literal_text(value: Value, type_: Type) -> str:

@@ -9,8 +9,8 @@ from astralq.schema import Value
 OrderKey = tuple[Any, ...]
 
 NULL_KEY: OrderKey = (0,)
-TOP_KEY: OrderKey = (3,)
-"""Stands behind every value: the φ component of an outer join's unmatched right tuples."""
+BOTTOM_KEY: OrderKey = (-1,)
+"""⊥, before every value: the φ component of an outer join's unmatched left tuples."""
 
 
 def order_key(value: Value) -> OrderKey:

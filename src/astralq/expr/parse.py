@@ -8,10 +8,12 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Mapping
 from decimal import Decimal
+from itertools import pairwise
 
 from sqlglot import exp
 from sqlglot.dialects.spark import Spark
 from sqlglot.errors import ParseError, TokenError
+from sqlglot.tokens import TokenType  # type: ignore[attr-defined]
 
 from astralq.errors import AstralError, ExpressionError, Span, nearest
 from astralq.expr.aggregates import aggregate, is_aggregate
@@ -76,8 +78,27 @@ def split_list(text: str) -> list[str]:
     >>> split_list("a, max(b, c) AS m")
     ['a', 'max(b, c) AS m']
     """
-    parts = re.findall(r"(?:[^,('\"`]|\([^()]*(?:\([^()]*\)[^()]*)*\)|'[^']*'|\"[^\"]*\"|`[^`]*`)+", text)
-    return [p.strip() for p in parts]
+    try:
+        tokens = ScalarSQL().tokenize(text)
+    except TokenError:
+        raise ExpressionError(f"cannot read the list {text!r}") from None
+    depth, cuts = 0, [-1]
+    for token in tokens:
+        depth += (token.token_type is TokenType.L_PAREN) - (token.token_type is TokenType.R_PAREN)
+        if token.token_type is TokenType.COMMA and depth == 0:
+            cuts.append(token.start)
+    return [text[a + 1 : b].strip() for a, b in pairwise([*cuts, len(text)])] if tokens else []
+
+
+def reads_as_name(name: str) -> bool:
+    """Whether the text is read as the name of an attribute, and of this one."""
+    if not (name.isidentifier() and name.isascii()):
+        return False
+    try:
+        node, alias = _parse(name)
+    except ExpressionError:
+        return False
+    return isinstance(node, exp.Column) and node.name == name and alias is None
 
 
 def _parse(text: str) -> tuple[exp.Expression, str | None]:
@@ -116,6 +137,7 @@ _OPERATORS: dict[type[exp.Expression], str] = {
     exp.LT: "<",
     exp.LTE: "<=",
     exp.NullSafeEQ: "<=>",
+    exp.NullSafeNEQ: "<=>",
     exp.And: "and",
     exp.Or: "or",
     exp.DPipe: "||",
@@ -167,12 +189,15 @@ class Binder:
     def _bind(self, node: exp.Expression) -> Expr:
         if (operator := _OPERATORS.get(type(node))) is not None:
             bound = call(operator, self.bind(node.this), self.bind(node.expression))
-            return call("not", bound) if node.args.get("negate") else bound
+            negated = node.args.get("negate") or isinstance(node, exp.NullSafeNEQ)
+            return call("not", bound) if negated else bound
         match node:
             case exp.Column():
                 return self.column(node)
             case exp.Paren():
                 return self.bind(node.this)
+            case exp.Concat() if all(isinstance(e, exp.Literal) and e.is_string for e in node.expressions):
+                return Literal(STRING, "'".join(e.this for e in node.expressions))  # 'a''b'
             case exp.Literal():
                 return Literal(STRING, node.this) if node.is_string else number(node.this)
             case exp.Boolean():
@@ -204,10 +229,13 @@ class Binder:
         raise ExpressionError(f"{node.sql('spark')} is not supported in an expression")
 
     def _negated(self, node: exp.Expression) -> Expr:
-        operand = self.bind(node)
         if isinstance(node, exp.Literal) and not node.is_string:
             return number(f"-{node.this}")
-        return call("negate", operand)
+        if isinstance(node, exp.Cast) and isinstance(node.this, exp.Literal) and not node.this.is_string:
+            negative = node.copy()
+            negative.this.set("this", f"-{node.this.this}")
+            return self.bind(negative)  # -9223372036854775808L is one constant
+        return call("negate", self.bind(node))
 
     def _not(self, node: exp.Expression) -> Expr:
         if isinstance(node, exp.Is) and isinstance(node.expression, exp.Null):
@@ -242,9 +270,13 @@ class Binder:
 
     def _cast(self, node: exp.Cast) -> Expr:
         target = node.args["to"].sql("spark")
-        if isinstance(node.this, exp.Literal):
+        if isinstance(node.this, exp.Literal) and not node.args.get("safe"):
             if node.this.is_string and target in ("TIMESTAMP", "TIMESTAMP_NTZ"):
                 return Literal(TIMESTAMP, instant(node.this.this))
+            if node.this.is_string and target == "DOUBLE" and node.this.this in ("nan", "inf", "-inf"):
+                return Literal(DOUBLE, float(node.this.this))
+            if node.this.is_string and target.startswith("DECIMAL") and node.this.this.lstrip("-").isdigit():
+                return Literal(parse_type(target), Decimal(node.this.this))
             if not node.this.is_string and target == "DOUBLE":
                 return Literal(DOUBLE, float(node.this.this))
             if not node.this.is_string and target == "BIGINT":

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from functools import lru_cache
 
-from astralq.errors import EvaluationError
+from astralq.errors import EvaluationError, TypeMismatchError
 from astralq.expr.casts import to_text
 from astralq.expr.functions import Signature, define, fixed
 from astralq.expr.nodes import Expr
@@ -14,6 +14,9 @@ from astralq.schema import BOOLEAN, INT, NULL, STRING, Type, Value
 
 def _texts(args: tuple[Expr, ...]) -> Signature:
     """Anything that prints: the arguments of || and concat are brought to text."""
+    for a in args:
+        if a.type.name == "INTERVAL":
+            raise TypeMismatchError(f"{a} is a length of time, which has no text of its own")
     return tuple(a.type for a in args), STRING
 
 
@@ -50,7 +53,8 @@ def _like(text: str, pattern: str) -> Value:
 
 _string = fixed(STRING, to=STRING)
 _two_to_boolean = fixed(STRING, STRING, to=BOOLEAN)
-define("|| concat", (1, None), _texts, prepare=_concat)
+define("||", (2, None), _texts, prepare=_concat)
+define("concat", (1, None), _texts, prepare=_concat)
 define("upper ucase", (1, 1), _string, lambda a: a.upper())
 define("lower lcase", (1, 1), _string, lambda a: a.lower())
 define("trim", (1, 1), _string, lambda a: a.strip(" "))
@@ -58,7 +62,7 @@ define("ltrim", (1, 1), _string, lambda a: a.lstrip(" "))
 define("rtrim", (1, 1), _string, lambda a: a.rstrip(" "))
 define("length char_length character_length len", (1, 1), fixed(STRING, to=INT), len)
 define("substring substr", (2, 3), fixed(STRING, INT, INT, to=STRING), _substring)
-define("replace", (3, 3), fixed(STRING, STRING, STRING, to=STRING), lambda a, b, c: a.replace(b, c) if b else a)
+define("replace", (2, 3), fixed(STRING, STRING, STRING, to=STRING), lambda a, b, c="": a.replace(b, c) if b else a)
 define("startswith", (2, 2), _two_to_boolean, lambda a, b: a.startswith(b))
 define("endswith", (2, 2), _two_to_boolean, lambda a, b: a.endswith(b))
 define("contains", (2, 2), _two_to_boolean, lambda a, b: b in a)

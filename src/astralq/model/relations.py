@@ -23,7 +23,7 @@ from astralq.algebra.schedules import Measure, Periodic
 from astralq.errors import PlanError
 from astralq.expr.aggregates import aggregator
 from astralq.expr.evaluate import condition, evaluator
-from astralq.expr.order import NULL_KEY, TOP_KEY, OrderKey, order_key, row_key
+from astralq.expr.order import BOTTOM_KEY, OrderKey, order_key, row_key
 from astralq.model.values import Context, Phi, Relation, Row, Stream, Values
 from astralq.timeline import BatchId, Instant
 
@@ -104,28 +104,32 @@ def join(op: Join) -> Callable[[Rows, Rows], Rows]:
         rows = [Row(a.phi + b.phi, a.values + b.values) for a, b in pairs]
         if op.how in (JoinKind.LEFT, JoinKind.FULL):
             nothing = (None,) * len(op.right.schema)
-            rows += [Row((*a.phi, NULL_KEY), a.values + nothing) for a in left if a.phi not in matched_left]
+            rows += [Row((*a.phi, BOTTOM_KEY), a.values + nothing) for a in left if a.phi not in matched_left]
         if op.how in (JoinKind.RIGHT, JoinKind.FULL):
+            # A tag as in a union, so that unmatched right tuples come last under any nesting of joins.
             nothing = (None,) * len(op.left.schema)
-            rows += [Row((TOP_KEY, *b.phi), nothing + b.values) for b in right if b.phi not in matched_right]
+            unmatched = [Row(b.phi, nothing + b.values) for b in right if b.phi not in matched_right]
+            rows = _tagged(rows, unmatched)
         return rows
 
     return apply
 
 
+def _tagged(left: Rows, right: Rows, *, stamped: bool = False) -> list[Row]:
+    """Both sides, the left one first: φ = (0) ++ φ_left or (1) ++ φ_right (001 D19)."""
+    return [
+        Row((order_key(tag), *r.phi), r.values, r.stamp if stamped else None)
+        for tag, side in enumerate((left, right))
+        for r in side
+    ]
+
+
 def set_operation(op: SetOperation) -> Callable[[Rows, Rows], Rows]:
     """∪, ∩ and −, where φ counts (001 D18, D19)."""
 
-    def stamp(r: Row) -> Values | None:
-        return r.stamp if op.stamped else None
-
     def apply(left: Rows, right: Rows) -> Rows:
         if op.how is SetKind.UNION:
-            return [
-                Row((order_key(tag), *r.phi), r.values, stamp(r))
-                for tag, side in enumerate((left, right))
-                for r in side
-            ]
+            return _tagged(left, right, stamped=op.stamped)
         there = {r.identity for r in right}
         return [r for r in left if (r.identity in there) == (op.how is SetKind.INTERSECT)]
 
@@ -239,9 +243,12 @@ def _transform(
             }
         case Floor(every):
             scans = Periodic(Measure.TIME, 0, every)
-            return lambda b: BatchId(scans.last(ctx.t0, b.t) or ctx.t0, 0), lambda lo, hi: {
-                BatchId(e, 0) for e in scans.between(ctx.t0, lo.t, hi.t)
-            }
+
+            def last_scan(b: BatchId) -> BatchId:
+                e = scans.last(ctx.t0, b.t)
+                return BatchId(ctx.t0 if e is None else e, 0)
+
+            return last_scan, lambda lo, hi: {BatchId(e, 0) for e in scans.between(ctx.t0, lo.t, hi.t)}
         case LastBatchOf():
             assert stream is not None
             return lambda b: stream.tau(stream.tau_inverse(b), ctx.t0), lambda _lo, _hi: set(stream.batches)

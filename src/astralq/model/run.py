@@ -59,7 +59,7 @@ class Run:
                 found = self.evaluate(op.child, inner)
                 return _from_start(found, ctx) if isinstance(found, Stream) else found
             case Window():
-                return windows.window(self.stream(op.child, ctx), op.spec, op.child.schema, ctx.t0)
+                return windows.window(self.stream(op.child, ctx), op.spec, op.child.schema, ctx)
             case Select() | Project() | Rename() | GroupBy() | Distinct():
                 return self._unary(op, ctx)
             case Product():
@@ -129,7 +129,8 @@ def _given(name: str, data: Data) -> Any:
 def observe(query: Operator, data: Data, t0: Instant | None, until: Instant | None) -> Context:
     """What a run observes: from t0 if it is given, else from the first batch of any source; to the last timestamp.
 
-    Both ends are inclusive; with `until` the run ends after the last batch of that instant.
+    Both ends are inclusive; with `until` the run ends after the last batch of that instant, and observes nothing if it
+    ends before its start.
     """
     start_at = EPOCH if t0 is None else t0
     batches: list[BatchId] = []
@@ -147,8 +148,10 @@ def observe(query: Operator, data: Data, t0: Instant | None, until: Instant | No
                     hint="give the start t0 and an end: START AT … and --until",
                 )
     start = BatchId(start_at, 0) if t0 is not None else min(batches, default=BatchId(start_at, 0))
+    if any(isinstance(op, Spread) for op in query.walk()):
+        start = BatchId(start.t, 0)  # a spread numbers an instant's batches from 0, whatever its source does
     last = until if until is not None else max((b.t for b in batches), default=start.t)
-    return Context(start_at, start, BatchId(max(last, start.t), LAST_INDEX), t0 is not None)
+    return Context(start_at, start, BatchId(last, LAST_INDEX), t0 is not None)
 
 
 def prepare(query: Operator | HasOperator, data: Data, t0: Instant | None = None, until: Instant | None = None) -> Run:

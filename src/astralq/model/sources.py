@@ -12,7 +12,7 @@ from astralq.errors import DataError
 from astralq.expr.order import OrderKey, order_key, row_key
 from astralq.model.values import Phi, Relation, Row, Stream, Values
 from astralq.schema import Value
-from astralq.timeline import BatchId, Instant
+from astralq.timeline import BatchId, Instant, format_instant
 
 Rows = Iterable[Sequence[Any]]
 Sensor = Callable[[Any, Instant], Sequence[Any]]
@@ -24,7 +24,18 @@ Data = Mapping[str, "Stream | Rows | Sensor"]
 
 def _rows(source: StreamSource | RelationSource, rows: Rows) -> list[Values]:
     kind = "stream" if isinstance(source, StreamSource) else "relation"
-    return [source.declared.check_row(r, f"row {k} of {kind} {source.name}") for k, r in enumerate(rows, start=1)]
+    checked = []
+    for k, r in enumerate(_sequence(rows, f"{kind} {source.name}"), start=1):
+        what = f"row {k} of {kind} {source.name}"
+        checked.append(source.declared.check_row(_sequence(r, what), what))
+    return checked
+
+
+def _sequence(value: Any, what: str) -> Sequence[Any]:
+    """The value if it is a list or the like, not text; else an error."""
+    if isinstance(value, str | bytes) or not isinstance(value, Iterable):
+        raise DataError(f"{what} is {value!r}, not a list of values")
+    return value if isinstance(value, Sequence) else list(value)
 
 
 def receive(source: StreamSource, data: Stream | Rows) -> Stream:
@@ -37,9 +48,13 @@ def receive(source: StreamSource, data: Stream | Rows) -> Stream:
             source.declared.check_row(s.values, f"the tuple at position {s.n} of stream {source.name}")
         return data
     if source.timestamp is None:
-        pairs = [(Instant(arrival), values) for arrival, values in data]
+        pairs = [_sequence(pair, f"row {k} of stream {source.name}") for k, pair in enumerate(data, start=1)]
+        if any(len(p) != 2 or not isinstance(p[0], int) for p in pairs):
+            raise DataError(
+                f"stream {source.name} has no timestamp of its own", hint="give each row as (arrival, values)"
+            )
         rows = _rows(source, [values for _, values in pairs])
-        times: list[Any] = [arrival for arrival, _ in pairs]
+        times: list[Any] = [Instant(arrival) for arrival, _ in pairs]
     else:
         rows = _rows(source, data)
         times = [values[source.declared.index(source.timestamp)] for values in rows]
@@ -76,14 +91,19 @@ def _batch_index(source: StreamSource) -> Callable[[Values], int]:
 
 def acquire(source: SensedSource, sensor: Sensor, t0: Instant, end: Instant) -> Stream:
     """003's acquire: at each tick t0 + k·every, one tuple from each site, in the order of the sites."""
+    if not callable(sensor):
+        raise DataError(f"the sensed stream {source.name} needs a callable (site, t) that measures, not {sensor!r}")
     stamped = []
     tick = t0
     while tick <= end:
         for site in source.sites:
-            given = dict(zip(source.measured, sensor(site, tick), strict=True))
-            given |= {source.site: site, source.time: tick}
+            what = f"site {site} of stream {source.name} at {format_instant(tick)}"
+            measured = _sequence(sensor(site, tick), what)
+            if len(measured) != len(source.measured):
+                raise DataError(f"{what} gave {len(measured)} values for {', '.join(source.measured)}")
+            given = dict(zip(source.measured, measured, strict=True))
+            given |= {source.declared[source.site].name: site, source.declared[source.time].name: tick}
             values = tuple(given[name] for name in source.declared.names)
-            what = f"site {site} of stream {source.name}"
             stamped.append((BatchId(tick, 0), source.declared.check_row(values, what)))
         tick = Instant(tick + source.every)
     return Stream.of(stamped)
@@ -107,7 +127,9 @@ def read_relation(source: RelationSource, rows: Rows) -> tuple[Relation, list[In
         Validity.VERSIONED: _versioned,
         Validity.CHANGES: _replayed,
     }[source.validity](source, values)
-    times = sorted({t for v in versions for t in (v.start, v.end) if t is not None})
+    named = [n for n in (source.valid_from, source.valid_to, source.at) if n is not None]
+    stamps = [r[source.declared.index(n)] for r in values for n in named]
+    times = sorted({Instant(t) for t in stamps if isinstance(t, int)})
 
     def state(b: BatchId) -> list[Row]:
         return [
@@ -153,8 +175,13 @@ def _versioned(source: RelationSource, rows: list[Values]) -> list[_Version]:
             raise DataError(f"row {k} of relation {source.name} has no {source.valid_from!r}")
         bounds.append((start, end, values))
     for start, end, values in sorted(bounds, key=lambda b: (b[0], order_key(b[1]), row_key(b[2]))):
-        if end is not None and end <= start:
+        if end == start:
             continue
+        if end is not None and end < start:
+            raise DataError(
+                f"relation {source.name}: {values} is valid to {format_instant(end)}, "
+                f"before it is valid from {format_instant(start)}"
+            )
         key = _order(source, values, values)
         ends = held[key]
         free = next((k for k, e in enumerate(ends) if e is not None and e <= start), len(ends))

@@ -25,8 +25,9 @@ def stamp(emitted: Iterable[tuple[BatchId, Rows]]) -> Stream:
 
 def states(relation: Relation, ctx: Context) -> Iterator[tuple[BatchId, TupleSet]]:
     """The states that a run observes: at its start, and wherever the relation can change."""
-    for b in sorted({ctx.start} | relation.changes(ctx.start, ctx.end)):
-        yield b, relation.at(b)
+    if ctx.start <= ctx.end:
+        for b in sorted({ctx.start} | relation.changes(ctx.start, ctx.end)):
+            yield b, relation.at(b)
 
 
 def stream_of(op: Streamer, relation: Relation, ctx: Context) -> Stream:

@@ -5,16 +5,17 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import takewhile
 
 from astralq.algebra.schedules import Continuous, Measure, Periodic, TimeSchedule
-from astralq.algebra.scopes import Back, BatchStart, Bound, Linear, OfInstant, Scope, check_rule_window
+from astralq.algebra.scopes import Back, BatchStart, Bound, Linear, OfInstant, check_rules, check_window, fixed_width
 from astralq.algebra.windows import WindowSpec
 from astralq.errors import WindowError
 from astralq.expr.order import order_key, row_key
-from astralq.model.values import Relation, Row, Stream, StreamTuple
+from astralq.model.values import Context, Relation, Row, Stream, StreamTuple
 from astralq.schema import Schema
-from astralq.space import leg
-from astralq.timeline import CHRONON, BatchId, Instant
+from astralq.space import leg, located
+from astralq.timeline import CHRONON, BatchId, Instant, format_instant
 
 
 def odometer(tuples: Sequence[StreamTuple], schema: Schema) -> list[int]:
@@ -27,9 +28,9 @@ def odometer(tuples: Sequence[StreamTuple], schema: Schema) -> list[int]:
     total, travelled = 0, []
     here: tuple[float, float] | None = None
     for s in tuples:
-        px, py = s.values[x], s.values[y]
-        if px is not None and py is not None:
-            there = (float(px), float(py))
+        px, py = (None if v is None else float(v) for v in (s.values[x], s.values[y]))
+        if px is not None and py is not None and located(px, py):
+            there = (px, py)
             if here is not None:
                 total += leg(*here, *there, planar=schema.location.planar)
             here = there
@@ -78,9 +79,12 @@ class Windows:
         assert isinstance(schedule, Periodic)
         if count == 0:
             return None
-        reached = count - 1 if schedule.measure is Measure.POSITION else self.travelled[count - 1]
-        j = schedule.rank(self.t0, reached - self.spec.delay)
-        return Evaluation(j, schedule.origin(self.t0) + j * schedule.every, count) if j >= 0 else None
+        by_position = schedule.measure is Measure.POSITION
+        j = schedule.rank(self.t0, (count - 1 if by_position else self.travelled[count - 1]) - self.spec.delay)
+        if j < 0:
+            return None
+        value = schedule.origin(self.t0) + j * schedule.every
+        return Evaluation(j, value, self._batch_end(value) + 1 if by_position else count)
 
     def at(self, b: BatchId) -> Sequence[StreamTuple]:
         """The tuples of the window at (t, i) (001 D28).
@@ -99,10 +103,21 @@ class Windows:
         lo, hi = self._bound(scope.lo, evaluation), self._bound(scope.hi, evaluation)
         if lo is None or hi is None:
             return ()
-        come = self.tuples[: self.arrived(b)]
+        count = self.arrived(b)
+        if scope.measure is Measure.DISTANCE and self.spec.schedule.measure is not Measure.DISTANCE:
+            # Who stands still after the evaluation has travelled as far, but was not seen by it.
+            count = evaluation.seen
+            if count and hi > self.travelled[count - 1]:
+                raise WindowError(f"{self._named(evaluation)} ends at {hi} mm, which has not been travelled by then")
+        come = self.tuples[:count]
         if scope.measure is Measure.TIME:
             return [s for s in come if lo <= s.t <= hi]
         return [s for s, d in zip(come, self.travelled, strict=False) if lo <= d <= hi]
+
+    def _named(self, evaluation: Evaluation) -> str:
+        if self.spec.schedule.measure is Measure.TIME:
+            return f"the window evaluated at {format_instant(Instant(evaluation.value))}"
+        return f"window {evaluation.j}"
 
     def _positions(self, evaluation: Evaluation) -> Sequence[StreamTuple]:
         """Positions end − (hi − lo) … end if the width is fixed, else lo … end, where end is the end of hi's batch."""
@@ -111,12 +126,12 @@ class Windows:
         if hi is None or hi < 0:
             return ()
         if hi >= evaluation.seen:
-            raise WindowError(f"window {evaluation.j} ends at position {hi}, which has not come at its evaluation")
+            raise WindowError(f"{self._named(evaluation)} ends at position {hi}, which has not come by then")
         end = self._batch_end(hi)
         if isinstance(scope.lo, BatchStart):
             lo: int | None = next(k for k, s in enumerate(self.tuples) if s.batch == self.tuples[hi].batch)
-        elif scope.fixed_width is not None:
-            lo = end - scope.fixed_width
+        elif (width := fixed_width(self.spec.schedule, scope)) is not None:
+            lo = end - width
         else:
             lo = self._bound(scope.lo, evaluation)
         assert lo is not None
@@ -176,14 +191,17 @@ class Windows:
         return {b for b in (BatchId(Instant(p.t + delay), p.i) for p in points) if lo <= b <= hi}
 
 
-def window(stream: Stream, spec: WindowSpec, schema: Schema, t0: Instant) -> Relation:
+def window(stream: Stream, spec: WindowSpec, schema: Schema, ctx: Context) -> Relation:
     """S[α, β, r] and, with a partition, the union of the windows of its parts with φ kept (000 D11, 001 D29)."""
-    check_rules(spec, t0, stream)
+    check_window(spec.schedule, spec.scope, spec.delay, ctx.t0)
+    if isinstance(spec.scope.lo, OfInstant) or isinstance(spec.scope.hi, OfInstant):
+        assert isinstance(spec.schedule, TimeSchedule)
+        check_rules(spec.scope, takewhile(lambda e: e <= ctx.end.t, spec.schedule.absolute()))
     columns = [schema.index(name) for name in spec.partition]
     parts: dict[tuple[object, ...], list[StreamTuple]] = {} if columns else {(): []}
     for s in stream.tuples:
         parts.setdefault(row_key(tuple(s.values[c] for c in columns)), []).append(s)
-    windows = [Windows(part, spec, schema, t0) for part in parts.values()]
+    windows = [Windows(part, spec, schema, ctx.t0) for part in parts.values()]
 
     def state(b: BatchId) -> list[Row]:
         return [Row((order_key(s.n),), s.values, s.stamp) for w in windows for s in w.at(b)]
@@ -192,15 +210,3 @@ def window(stream: Stream, spec: WindowSpec, schema: Schema, t0: Instant) -> Rel
         return set().union(*(w.changes(lo, hi) for w in windows))
 
     return Relation(state, changes)
-
-
-def check_rules(spec: WindowSpec, t0: Instant, stream: Stream) -> None:
-    """Checks the bounds of an aperiodic window over the whole stream, beyond those checked when it was built."""
-    scope: Scope = spec.scope
-    if not (isinstance(scope.lo, OfInstant) or isinstance(scope.hi, OfInstant)) or not stream.tuples:
-        return
-    assert isinstance(spec.schedule, TimeSchedule)
-    before: tuple[int, int] | None = None
-    last = Instant(stream.tuples[-1].t)
-    for j, e in enumerate(spec.schedule.between(t0, t0, last)):
-        before = check_rule_window(scope, j, e, before)

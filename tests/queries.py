@@ -1,0 +1,193 @@
+"""Random well-typed queries: every operator of the algebra, nested, over two streams and three relations.
+
+Every relation and stream that is drawn has the attributes a INT and b INT, so that any of them can stand under any
+operator.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from hypothesis import strategies as st
+
+from astralq import RelationQuery, StreamQuery, WindowSpec, range_, relation, stream
+from astralq.model import Data, Stream
+from astralq.timeline import Instant
+from tests.generators import HORIZON, change_logs, conditions, durations, streams, us, versioned, windows
+
+S = stream("S", "a INT, b INT")
+T = stream("T", "a INT, b INT")
+C = relation("C", "a INT, b INT")
+
+
+@dataclass(frozen=True)
+class Case:
+    """A query and data for all sources; it prints as something to paste."""
+
+    query: RelationQuery | StreamQuery
+    data: Data
+
+    def __repr__(self) -> str:
+        shown = {
+            k: [(s.t, s.i, s.values) for s in v.tuples] if isinstance(v, Stream) else v for k, v in self.data.items()
+        }
+        return f"\n{self.query}\nwith {shown}"
+
+
+BASE: list[RelationQuery] = [
+    relation("V", "a INT, b INT, valid TIMESTAMP, until TIMESTAMP", valid_from="valid", valid_to="until").select(
+        "a, b"
+    ),
+    relation("L", "a INT, b INT, op STRING, ts TIMESTAMP", change="op", at="ts"),
+    relation("K", "a INT, b INT, op STRING, ts TIMESTAMP", change="op", at="ts", key="a"),
+    C,
+]
+
+specs: st.SearchStrategy[WindowSpec] = windows
+instants = st.integers(0, HORIZON).map(Instant)
+
+
+@st.composite
+def data(draw: st.DrawFn) -> Data:
+    """Data for all sources."""
+    rows = st.tuples(st.integers(0, 2), st.one_of(st.none(), st.integers(0, 2)))
+    return {
+        "S": draw(streams()),
+        "T": draw(streams(most=5)),
+        "V": draw(versioned("V")).data["V"],
+        "L": draw(change_logs("L")).data["L"],
+        "K": draw(change_logs("K", key=True)).data["K"],
+        "C": draw(st.lists(rows, max_size=3)),
+    }
+
+
+def _aside(r: RelationQuery) -> RelationQuery:
+    """The relation with other names, to stand on the right of a join."""
+    return r.rename({"a": "a2", "b": "b2"})
+
+
+@st.composite
+def stream_queries(draw: st.DrawFn, depth: int) -> StreamQuery:
+    if depth == 0:
+        return draw(st.sampled_from([S, T]))
+    shape = draw(st.sampled_from(["source", "unary", "spread", "join", "band", "streamer", "streamer"]))
+    if shape == "source":
+        return draw(st.sampled_from([S, T]))
+    if shape == "streamer":
+        return draw(streamed(depth))
+    inner = draw(stream_queries(depth - 1))
+    match shape:
+        case "unary":
+            return draw(
+                st.sampled_from(
+                    [inner.where(draw(conditions)), inner.select("b AS a", "a AS b"), inner.where("_i = 0")]
+                )
+            )
+        case "spread":
+            attributes = draw(st.sampled_from([(), ("a",), ("b", "a")]))
+            return inner.spread_all(*attributes) if draw(st.booleans()) else inner.spread(*attributes)
+        case "join":
+            right = _aside(draw(relation_queries(depth - 1)))
+            how = draw(st.sampled_from(["inner", "left", "semi", "anti"]))
+            join = inner.join if draw(st.booleans()) else inner.lookup
+            joined = join(right, on="a = a2", how=how)
+            return joined if how in ("semi", "anti") else joined.select("a", "b2 AS b")
+    other = draw(stream_queries(0)).select("a AS a2", "b AS b2")
+    banded = draw(
+        st.sampled_from(
+            [
+                inner.band(other, us(draw(st.integers(0, 4))), on="a = a2"),
+                inner.band(other, on="a = a2"),
+                inner.band(other, rows=draw(st.integers(0, 2)), on="a = a2"),
+            ]
+        )
+    )
+    return banded.select("a", "b2 AS b")
+
+
+@st.composite
+def streamed(draw: st.DrawFn, depth: int) -> StreamQuery:
+    """A streamer over a relation."""
+    r = draw(relation_queries(depth - 1))
+    every = draw(st.one_of(st.none(), durations))
+    by_value = draw(st.booleans())
+    return draw(
+        st.sampled_from(
+            [
+                r.istream(every, by_value=by_value),
+                r.dstream(every, by_value=by_value),
+                r.rstream(every),
+                r.rstream(on_insert=True),
+            ]
+        )
+    )
+
+
+@st.composite
+def relation_queries(draw: st.DrawFn, depth: int) -> RelationQuery:
+    if depth == 0:
+        return draw(st.sampled_from([*BASE, S[range_("3 us")], T[range_("2 us", slide="2 us")]]))
+    shape = draw(st.sampled_from(["window", "window", "unary", "aggregate", "past", "binary", "join"]))
+    if shape == "window":
+        return draw(stream_queries(depth - 1))[draw(specs)]
+    r = draw(relation_queries(depth - 1))
+    match shape:
+        case "unary":
+            return draw(
+                st.sampled_from(
+                    [r.where(draw(conditions)), r.select("b AS a", "a AS b"), r.select("a", "a AS b"), r.distinct()]
+                )
+            )
+        case "aggregate":
+            return draw(
+                st.sampled_from(
+                    [
+                        r.aggregate("max(b) AS b", by="a"),
+                        r.aggregate("min(a) AS a", "last(b) AS b"),
+                        r.aggregate("CAST(count(b) AS INT) AS b", by="a"),
+                        r.aggregate("CAST(sum(b) AS INT) AS b", by="a"),
+                        r.aggregate("CAST(count(*) AS INT) AS a", "CAST(round(avg(b)) AS INT) AS b"),
+                    ]
+                )
+            )
+        case "past":
+            t = draw(instants)
+            return draw(
+                st.sampled_from(
+                    [
+                        r.at(t),
+                        r.at_start(),
+                        r.delayed(draw(durations)),
+                        r.scanned(draw(durations)),
+                        r.during(t, Instant(t + 3)),
+                    ]
+                )
+            )
+    other = draw(relation_queries(draw(st.integers(0, depth - 1))))
+    if shape == "join":
+        how = draw(st.sampled_from(["inner", "left", "right", "full", "semi", "anti"]))
+        joined = r.join(_aside(other), on=draw(st.sampled_from(["a = a2", "a < a2", "a = a2 AND b <> b2"])), how=how)
+        return joined if how in ("semi", "anti") else joined.select("a", "b2 AS b")
+    every = draw(st.booleans())
+    return draw(
+        st.sampled_from(
+            [
+                r.product(_aside(other)).select("a", "b2 AS b"),
+                r.union(other),
+                r.intersection(other),
+                r.difference(other),
+                r.union_values(other),
+                r.intersect_values(other, all=every),
+                r.except_values(other, all=every),
+                r.divide(other.select("b")).select("a", "a AS b"),
+            ]
+        )
+    )
+
+
+@st.composite
+def cases(draw: st.DrawFn, depth: int = 3) -> Case:
+    """A query of up to the given depth, with its data."""
+    d = draw(st.integers(1, depth))
+    query = draw(st.one_of(relation_queries(d), stream_queries(d)))
+    return Case(query, draw(data()))
