@@ -5,13 +5,14 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from decimal import ROUND_HALF_UP, Context, Decimal
+from fractions import Fraction
 from typing import Any
 
 from astralq.errors import EvaluationError, TypeMismatchError
 from astralq.expr.casts import WIDE, as_decimal, common_type, to_scale
 from astralq.expr.functions import Signature, define, fixed
 from astralq.expr.nodes import Expr, Literal
-from astralq.schema import BIGINT, BOOLEAN, DOUBLE, INT, INTERVAL, NULL, TIMESTAMP, Type, Value, decimal, fits
+from astralq.schema import BIGINT, BOOLEAN, DOUBLE, INT, INTERVAL, NULL, STRING, TIMESTAMP, Type, Value, decimal, fits
 
 
 def _decimal_of(e: Expr) -> Type:
@@ -53,18 +54,22 @@ def _temporal(op: str, a: Type, b: Type) -> Signature | None:
         ("-", "TIMESTAMP", "TIMESTAMP"): INTERVAL,
         ("+", "INTERVAL", "INTERVAL"): INTERVAL,
         ("-", "INTERVAL", "INTERVAL"): INTERVAL,
-        ("*", "INTERVAL", "INT"): INTERVAL,
-        ("*", "INTERVAL", "BIGINT"): INTERVAL,
-        ("*", "INT", "INTERVAL"): INTERVAL,
-        ("*", "BIGINT", "INTERVAL"): INTERVAL,
     }
     result = by_types.get((op, a.name, b.name))
+    if (op in "*/" and a == INTERVAL and b.is_numeric) or (op == "*" and b == INTERVAL and a.is_numeric):
+        result = INTERVAL
     return ((a, b), result) if result is not None else None
 
 
 def _binary(op: str) -> Callable[[tuple[Expr, ...]], Signature]:
     def signature(args: tuple[Expr, ...]) -> Signature:
         a, b = args
+        if (
+            op == "-"
+            and TIMESTAMP in (a.type, b.type)
+            and any(isinstance(e, Literal) and e.type == STRING for e in args)
+        ):
+            return (TIMESTAMP, TIMESTAMP), INTERVAL
         if (temporal := _temporal(op, a.type, b.type)) is not None:
             return temporal
         type_ = common_type(args, f"{a} {op} {b}")
@@ -141,12 +146,23 @@ def _compute_decimal(op: str, a: Decimal, b: Decimal) -> Decimal:
     return WIDE.divide_int(a, b) if op == "div" else WIDE.remainder(a, b)
 
 
+def _scaled(op: str, a: Any, b: Any) -> int:
+    """A length of time multiplied or divided, rounded half up (away from zero) to whole microseconds."""
+    if op == "/":
+        _nonzero(b)
+    exact = Fraction(a) * Fraction(b) if op == "*" else Fraction(a) / Fraction(b)
+    rounded = math.floor(abs(exact) + Fraction(1, 2))
+    return rounded if exact >= 0 else -rounded
+
+
 def _arithmetic(op: str) -> Callable[[tuple[Type, ...], Type], Callable[..., Value]]:
     def prepare(args: tuple[Type, ...], result: Type) -> Callable[..., Value]:
         if args[0].name == "DECIMAL" and op == "div":
             return lambda a, b: _overflow(int(_compute_decimal("div", a, b)), result)
         if args[0].name == "DECIMAL":
             return lambda a, b: to_scale(_compute_decimal(op, a, b), result)
+        if INTERVAL in args and op in "*/":
+            return lambda a, b: _overflow(_scaled(op, a, b), result)
         if result == DOUBLE:
             return lambda a, b: _compute(op, a, b)
         return lambda a, b: _overflow(_compute(op, a, b), result)
@@ -203,17 +219,15 @@ def _whole(args: tuple[Expr, ...]) -> Signature:
 def _to_whole(f: Callable[[Any], int]) -> Callable[[tuple[Type, ...], Type], Callable[..., Value]]:
     def prepare(_args: tuple[Type, ...], result: Type) -> Callable[..., Value]:
         def apply(a: Any) -> Value:
-            if isinstance(a, float):  # Java's conversion of a double to a long: NaN is 0, and the ends saturate
-                return 0 if a != a else f(a) if abs(a) < 2.0**63 else _end(a)
+            if isinstance(a, float) and not math.isfinite(a):
+                if a != a:
+                    return 0  # as in Spark
+                raise EvaluationError(f"{a} is out of range for {result}")
             return Decimal(f(a)) if result.name == "DECIMAL" else _overflow(f(a), result)
 
         return apply
 
     return prepare
-
-
-def _end(a: float) -> int:
-    return 2**63 - 1 if a > 0 else -(2**63)
 
 
 define("ceil ceiling", (1, 1), _whole, prepare=_to_whole(math.ceil))
@@ -282,12 +296,32 @@ def _power_outside(a: float, b: float) -> float:
     return -math.inf if a < 0 and odd else math.inf
 
 
+def _log(a: float, b: float | None) -> Value:
+    """log(x), or log(base, x)."""
+    if a <= 0 or (b is not None and b <= 0):
+        return None
+    return math.log(a) if b is None else _real(lambda: math.log(b) / math.log(a), _nan)()
+
+
+def _bits(args: tuple[Expr, ...]) -> Signature:
+    type_ = common_type(args, "the bits")
+    if not (type_.is_integral or type_ == NULL):
+        raise TypeMismatchError(f"{args[0]} is {args[0].type}, not a whole number")
+    return (type_,) * len(args), type_
+
+
+define("&", (2, 2), _bits, lambda a, b: a & b)
+define("|", (2, 2), _bits, lambda a, b: a | b)
+define("^", (2, 2), _bits, lambda a, b: a ^ b)
+define("~", (1, 1), _bits, lambda a: ~a)
+
 _one = fixed(DOUBLE, to=DOUBLE)
 _two = fixed(DOUBLE, DOUBLE, to=DOUBLE)
 define("sqrt", (1, 1), _one, _real(math.sqrt, _nan))
 define("exp", (1, 1), _one, _real(math.exp, lambda _: math.inf))
 # Spark gives NULL, not an error, for the logarithm of what is not positive.
-define("ln log", (1, 1), _one, lambda a: None if a <= 0 else _real(math.log, _nan)(a))
+define("ln", (1, 1), _one, lambda a: None if a <= 0 else _real(math.log, _nan)(a))
+define("log", (1, 2), _two, lambda a, b=None: _log(a, b))
 define("log10", (1, 1), _one, lambda a: None if a <= 0 else _real(math.log10, _nan)(a))
 for _f in ("sin", "cos", "tan", "asin", "acos"):
     define(_f, (1, 1), _one, _real(getattr(math, _f), _nan))

@@ -18,10 +18,10 @@ _ALLOWED = {
     "BOOLEAN": ("INT", "BIGINT", "DOUBLE", "DECIMAL", "STRING"),
     "INT": ("BIGINT", "DOUBLE", "DECIMAL", "STRING", "BOOLEAN", "TIMESTAMP"),
     "BIGINT": ("INT", "DOUBLE", "DECIMAL", "STRING", "BOOLEAN", "TIMESTAMP"),
-    "DOUBLE": ("INT", "BIGINT", "DECIMAL", "STRING", "BOOLEAN"),
-    "DECIMAL": ("INT", "BIGINT", "DOUBLE", "DECIMAL", "STRING", "BOOLEAN"),
+    "DOUBLE": ("INT", "BIGINT", "DECIMAL", "STRING", "BOOLEAN", "TIMESTAMP"),
+    "DECIMAL": ("INT", "BIGINT", "DOUBLE", "DECIMAL", "STRING", "BOOLEAN", "TIMESTAMP"),
     "STRING": ("INT", "BIGINT", "DOUBLE", "DECIMAL", "BOOLEAN", "TIMESTAMP"),
-    "TIMESTAMP": ("STRING", "BIGINT"),
+    "TIMESTAMP": ("STRING", "INT", "BIGINT", "DOUBLE", "DECIMAL"),
 }
 
 
@@ -107,14 +107,17 @@ def _convert(value: Value, source: Type, to: Type) -> Value:
         case "BOOLEAN":
             return bool(value)
         case "TIMESTAMP":
-            assert isinstance(value, int)
-            return instant(value * 1_000_000)
+            if isinstance(value, float) and not math.isfinite(value):
+                raise ValueError
+            return instant(int(value * 1_000_000))  # type: ignore[operator]  # seconds; towards zero
         case "DOUBLE":
             assert value is not None
-            return float(value)
+            return value / 1e6 if source.name == "TIMESTAMP" else float(value)  # type: ignore[operator]
         case "DECIMAL":
             if isinstance(value, float) and not math.isfinite(value):
                 return None
+            if source.name == "TIMESTAMP":
+                return to_scale(EXACT.divide(Decimal(value), Decimal(1_000_000)), to)  # type: ignore[arg-type]
             exact = Decimal(repr(value)) if isinstance(value, float) else Decimal(value)  # type: ignore[arg-type]
             return to_scale(exact, to)
         case "INT" | "BIGINT":

@@ -226,11 +226,15 @@ _BINDING = {
     "or": 1,
     "and": 2,
     "not": 3,
-    **dict.fromkeys(["=", "<>", "<", "<=", ">", ">=", "<=>", "in", "like", "between", "isnull", "isnotnull"], 4),
-    "||": 5,
-    **dict.fromkeys(["+", "-"], 6),
-    **dict.fromkeys(["*", "/", "%", "div"], 7),
-    "negate": 8,
+    **dict.fromkeys(
+        ["=", "<>", "<", "<=", ">", ">=", "<=>", "in", "like", "ilike", "rlike", "between", "isnull", "isnotnull"], 4
+    ),
+    "|": 5,
+    "^": 6,
+    "&": 7,
+    **dict.fromkeys(["+", "-", "||"], 8),
+    **dict.fromkeys(["*", "/", "%", "div"], 9),
+    **dict.fromkeys(["negate", "~"], 10),
 }
 
 
@@ -247,6 +251,8 @@ def _call_text(call: Call) -> str:
             return f"NOT {first}"
         case "negate":
             return f"-{first}" if not first.startswith("-") else f"-({first})"
+        case "~":
+            return f"~{first}"
         case "isnull" | "isnotnull":
             return f"{first} IS NULL" if f == "isnull" else f"{first} IS NOT NULL"
         case "in":
@@ -261,7 +267,7 @@ def _wrapped(e: Expr, bind: int) -> str:
     while isinstance(shown, Cast) and shown.implicit:
         shown = shown.operand
     inner = _BINDING.get(shown.function) if isinstance(shown, Call) else None
-    negative = isinstance(shown, Literal) and str(shown).startswith("-") and bind > 6
+    negative = isinstance(shown, Literal) and str(shown).startswith("-") and bind > 8
     return f"({e})" if negative or (inner is not None and inner < bind) else str(e)
 
 

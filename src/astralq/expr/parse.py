@@ -5,6 +5,7 @@ Functions are looked up by name in our own table: sqlglot's rewriting of known f
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Callable, Mapping
 from decimal import Decimal
@@ -31,6 +32,7 @@ from astralq.schema import (
     TIMESTAMP,
     Schema,
     decimal,
+    fits,
     parse_type,
 )
 from astralq.space import Region
@@ -142,6 +144,11 @@ _OPERATORS: dict[type[exp.Expression], str] = {
     exp.Or: "or",
     exp.DPipe: "||",
     exp.Like: "like",
+    exp.ILike: "ilike",
+    exp.RegexpLike: "rlike",
+    exp.BitwiseAnd: "&",
+    exp.BitwiseOr: "|",
+    exp.BitwiseXor: "^",
 }
 
 
@@ -204,6 +211,8 @@ class Binder:
                 return Literal(BOOLEAN, bool(node.this))
             case exp.Null():
                 return Literal(NULL, None)
+            case exp.BitwiseNot():
+                return call("~", self.bind(node.this))
             case exp.Neg():
                 return self._negated(node.this)
             case exp.Not():
@@ -271,12 +280,14 @@ class Binder:
     def _cast(self, node: exp.Cast) -> Expr:
         target = node.args["to"].sql("spark")
         if isinstance(node.this, exp.Literal) and not node.args.get("safe"):
-            if node.this.is_string and target in ("TIMESTAMP", "TIMESTAMP_NTZ"):
-                return Literal(TIMESTAMP, instant(node.this.this))
+            if node.this.is_string and target in ("TIMESTAMP", "TIMESTAMP_NTZ") and not isinstance(node, exp.TryCast):
+                return Literal(TIMESTAMP, instant(node.this.this))  # TIMESTAMP '…'; a CAST comes as TryCast
             if node.this.is_string and target == "DOUBLE" and node.this.this in ("nan", "inf", "-inf"):
                 return Literal(DOUBLE, float(node.this.this))
             if node.this.is_string and target.startswith("DECIMAL") and node.this.this.lstrip("-").isdigit():
-                return Literal(parse_type(target), Decimal(node.this.this))
+                exact = Literal(parse_type(target), Decimal(node.this.this))  # 2BD
+                if fits(exact.value, exact.type):
+                    return exact
             if not node.this.is_string and target == "DOUBLE":
                 return Literal(DOUBLE, float(node.this.this))
             if not node.this.is_string and target == "BIGINT":
@@ -318,6 +329,8 @@ class Binder:
 def number(text: str) -> Literal:
     """A numeric constant with the type that Spark gives it; a point makes a DECIMAL, an exponent a DOUBLE."""
     if "e" in text.lower():
+        if math.isinf(float(text)):
+            raise ExpressionError(f"{text} is out of range for DOUBLE")
         return Literal(DOUBLE, float(text))
     value = Decimal(text)
     if "." not in text:

@@ -51,6 +51,14 @@ def _like(text: str, pattern: str) -> Value:
     return _like_pattern(pattern).fullmatch(text) is not None
 
 
+def _rlike(text: str, pattern: str) -> Value:
+    """Whether the pattern is found anywhere; Python's regular expressions, which are Java's in all common forms."""
+    try:
+        return re.search(pattern, text) is not None
+    except re.error as e:
+        raise EvaluationError(f"the pattern {pattern!r} cannot be read: {e}") from None
+
+
 _string = fixed(STRING, to=STRING)
 _two_to_boolean = fixed(STRING, STRING, to=BOOLEAN)
 define("||", (2, None), _texts, prepare=_concat)
@@ -67,3 +75,5 @@ define("startswith", (2, 2), _two_to_boolean, lambda a, b: a.startswith(b))
 define("endswith", (2, 2), _two_to_boolean, lambda a, b: a.endswith(b))
 define("contains", (2, 2), _two_to_boolean, lambda a, b: b in a)
 define("like", (2, 2), _two_to_boolean, _like)
+define("ilike", (2, 2), _two_to_boolean, lambda a, b: _like(a.lower(), b.lower()))
+define("rlike regexp_like", (2, 2), _two_to_boolean, _rlike)

@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable
 from datetime import datetime
 
-from astralq.errors import EvaluationError
+from astralq.errors import EvaluationError, TypeMismatchError
 from astralq.expr.casts import cast_value
-from astralq.expr.functions import define, fixed
-from astralq.schema import BIGINT, INT, STRING, TIMESTAMP, Value
+from astralq.expr.functions import Signature, define, fixed
+from astralq.expr.nodes import Expr
+from astralq.schema import BIGINT, INT, NULL, STRING, TIMESTAMP, Value
 from astralq.timeline import Instant, instant, to_datetime
 
 _FIELDS: dict[str, Callable[[datetime], int]] = {
@@ -76,6 +77,16 @@ def _since_epoch(unit: int) -> Callable[[int], Value]:
 
 define("date_trunc", (2, 2), fixed(STRING, TIMESTAMP, to=TIMESTAMP), _date_trunc)
 define("to_timestamp", (1, 1), fixed(STRING, to=TIMESTAMP), lambda s: cast_value(s, STRING, TIMESTAMP))
+
+
+def _seconds(args: tuple[Expr, ...]) -> Signature:
+    if not (args[0].type.is_numeric or args[0].type == NULL):
+        raise TypeMismatchError(f"{args[0]} is {args[0].type}, not a number of seconds")
+    return (args[0].type,), TIMESTAMP
+
+
+define("timestamp_seconds", (1, 1), _seconds, prepare=lambda args, to: lambda v: cast_value(v, args[0], to))
 for _name, _unit in (("seconds", 1_000_000), ("millis", 1_000), ("micros", 1)):
     define(f"unix_{_name}", (1, 1), fixed(TIMESTAMP, to=BIGINT), _since_epoch(_unit))
-    define(f"timestamp_{_name}", (1, 1), fixed(BIGINT, to=TIMESTAMP), _from_epoch(_unit))
+    if _name != "seconds":
+        define(f"timestamp_{_name}", (1, 1), fixed(BIGINT, to=TIMESTAMP), _from_epoch(_unit))
