@@ -19,7 +19,11 @@ PSEUDO = frozenset(a.name for a in STAMP)
 
 
 class Kind(Enum):
-    """What an operator gives."""
+    """What an operator gives.
+
+    >>> Kind.RELATION.value
+    'relation'
+    """
 
     STREAM = "stream"  # 001 D15
     RELATION = "relation"  # 001 D12
@@ -28,7 +32,12 @@ class Kind(Enum):
 
 @dataclass(frozen=True)
 class Operator:
-    """A node of a query: immutable, typed, and valid, or it could not have been built."""
+    """A node of a query: immutable, typed, and valid, or it could not have been built.
+
+    >>> from astralq import rows, stream
+    >>> [type(op).__name__ for op in stream("S", "v INT")[rows(3)].operator.walk()]
+    ['Window', 'StreamSource']
+    """
 
     def __post_init__(self) -> None:
         # Computing the schema checks every name and type.

@@ -86,7 +86,13 @@ class Query:
 
 
 class StreamQuery(Query):
-    """A stream: windows, spread, joins with relations and with other streams."""
+    """A stream: windows, spread, joins with relations and with other streams.
+
+    >>> stream("S", "id INT, v DOUBLE").where("v > 25").spread("id")
+    SPREAD BY id
+    └─ SELECT v > 25
+       └─ STREAM S
+    """
 
     _kind = Kind.STREAM
 
@@ -189,7 +195,14 @@ class _Grouped(Query):
 
 
 class RelationQuery(_Grouped):
-    """A temporal relation: relational operators, past states, and streamers."""
+    """A temporal relation: relational operators, past states, and streamers.
+
+    >>> relation("R", "id INT, zone INT").where("zone = 7016").at_start().istream()
+    ISTREAM
+    └─ AT START
+       └─ SELECT zone = 7016
+          └─ RELATION R
+    """
 
     _kind = Kind.RELATION
 
@@ -289,7 +302,14 @@ class RelationQuery(_Grouped):
 
 
 class WindowsQuery(_Grouped):
-    """SNEEql's stream of windows (003 §6.2)."""
+    """SNEEql's stream of windows (003 §6.2).
+
+    >>> stream("road", "site INT, temp INT").windows("10 min", "0 s", "1 min").aggregate("min(temp) AS t").rstream()
+    RSTREAM
+    └─ AGGREGATE min(temp) AS t
+       └─ WINDOWS [FROM NOW - 10 MINUTES TO NOW SLIDE 1 MINUTE]
+          └─ STREAM road
+    """
 
     _kind = Kind.WINDOWS
 
@@ -342,7 +362,11 @@ def stream(
 def sensed(
     name: str, attributes: str | Schema, *, every: str, sites: Iterable[Value], site: str = "site", time: str = "time"
 ) -> StreamQuery:
-    """A pulled stream: each site is measured every period (003's sensed extents)."""
+    """A pulled stream: each site is measured every period (003's sensed extents).
+
+    >>> sensed("road", "site INT, time TIMESTAMP, temp INT", every="1 min", sites=[1, 2, 3, 4])
+    SENSED road EVERY 1 MINUTE AT SITES (1, 2, 3, 4)
+    """
     return StreamQuery(SensedSource(name, schema(attributes), duration(every), tuple(sites), site, time))
 
 
@@ -357,7 +381,11 @@ def relation(
     key: Columns = (),
     position_by: Columns = (),
 ) -> RelationQuery:
-    """A stored relation: constant, versioned (valid_from, valid_to), or a log of changes (change, at, key)."""
+    """A stored relation: constant, versioned in [valid_from, valid_to), or a log of changes (change, at, key).
+
+    >>> relation("Buoys", "id INT, since TIMESTAMP, till TIMESTAMP", valid_from="since", valid_to="till").schema.names
+    ('id', 'since', 'till')
+    """
     source = RelationSource(
         name, schema(attributes), valid_from, valid_to, change, at, _names(key), _names(position_by)
     )

@@ -30,7 +30,11 @@ from astralq.timeline import Instant, duration, instant
 
 @dataclass(frozen=True)
 class WindowSpec:
-    """A schedule, a scope, and optionally a delay in the schedule's measure and a partition."""
+    """A schedule, a scope, and optionally a delay in the schedule's measure and a partition.
+
+    >>> str(range_("10 min", slide="5 min").by("id").delayed("1 min"))
+    '[PARTITION BY id RANGE 10 MINUTES SLIDE 5 MINUTES DELAY 1 MINUTE]'
+    """
 
     schedule: Schedule
     scope: Scope
@@ -153,7 +157,11 @@ def range_(width: str, slide: str | int | None = None) -> WindowSpec:
 
 
 def now() -> WindowSpec:
-    """NOW = RANGE 0: a tuple is in from its batch until its timestamp, out a chronon later."""
+    """NOW = RANGE 0: a tuple is in from its batch until its timestamp, out a chronon later.
+
+    >>> str(now())
+    '[NOW]'
+    """
     return range_("0 s")
 
 
@@ -169,36 +177,60 @@ def rows(count: int, slide: str | int = 1) -> WindowSpec:
 
 
 def last_row() -> WindowSpec:
-    """[L] = [i, i, 1n]: the last tuple (001 table 1)."""
+    """[L] = [i, i, 1n]: the last tuple (001 table 1).
+
+    >>> str(last_row().by("sensor"))  # the last tuple of each sensor
+    '[PARTITION BY sensor ROWS 1]'
+    """
     return rows(1)
 
 
 def last_batch() -> WindowSpec:
-    """[B] = [τ⁻¹(τ(i)⁻)+1, i, 1n]: the last batch (001 table 1)."""
+    """[B] = [τ⁻¹(τ(i)⁻)+1, i, 1n]: the last batch (001 table 1).
+
+    >>> str(last_batch())
+    '[LAST BATCH]'
+    """
     return WindowSpec(_schedule(1), Scope(Measure.POSITION, BatchStart(), Back(0)))
 
 
 def unbounded() -> WindowSpec:
-    """[∞] = [0, i, 1n]: all that has come so far (001 table 1)."""
+    """[∞] = [0, i, 1n]: all that has come so far (001 table 1).
+
+    >>> str(unbounded())
+    '[UNBOUNDED]'
+    """
     return WindowSpec(_schedule(1), Scope(Measure.POSITION, Linear(0, 0), Back(0)))
 
 
 def fixed(start: str | Instant, end: str | Instant) -> WindowSpec:
-    """FIXED FROM start TO end: [start, end], evaluated once, at its end."""
+    """FIXED FROM start TO end: [start, end], both ends closed, evaluated once, at its end.
+
+    >>> str(fixed("2026-03-01", "2026-03-02"))
+    "[FIXED FROM TIMESTAMP '2026-03-01T00:00:00Z' TO TIMESTAMP '2026-03-02T00:00:00Z']"
+    """
     ts, te = instant(start), instant(end)
     scope = Scope(Measure.TIME, Linear(0, ts, Anchor.ABSOLUTE), Linear(0, te, Anchor.ABSOLUTE))
     return WindowSpec(AtInstants((te,)), scope)
 
 
 def landmark(start: str | Instant, slide: str) -> WindowSpec:
-    """LANDMARK start SLIDE slide: [start, e], evaluated at start + j·slide."""
+    """LANDMARK start SLIDE slide: [start, e], both ends closed, evaluated at start + j·slide.
+
+    >>> str(landmark("2026-03-01", "1 h"))
+    "[LANDMARK TIMESTAMP '2026-03-01T00:00:00Z' SLIDE 1 HOUR]"
+    """
     ts = instant(start)
     schedule = Periodic(Measure.TIME, ts, duration(slide), Anchor.ABSOLUTE)
     return WindowSpec(schedule, Scope(Measure.TIME, Linear(0, ts, Anchor.ABSOLUTE), Back(0)))
 
 
 def hop(size: str, every: str) -> WindowSpec:
-    """HOP size EVERY every: half-open [k·every, k·every + size), aligned on the epoch, as other systems do."""
+    """HOP size EVERY every: half-open [k·every, k·every + size), aligned on the epoch, as other systems do.
+
+    >>> str(hop("1 h", "1 min"))
+    '[HOP 1 HOUR EVERY 1 MINUTE]'
+    """
     x, y = duration(size), duration(every)
     if x <= 0:
         raise WindowError(f"the size {size!r} is not positive", hint="give a duration greater than 0")
@@ -207,12 +239,22 @@ def hop(size: str, every: str) -> WindowSpec:
 
 
 def tumble(size: str) -> WindowSpec:
-    """TUMBLE size: half-open [k·size, (k+1)·size), aligned on the epoch."""
+    """TUMBLE size: half-open [k·size, (k+1)·size), aligned on the epoch.
+
+    >>> str(tumble("10 min"))
+    '[TUMBLE 10 MINUTES]'
+    """
     return hop(size, size)
 
 
 def from_to(start: str | int, end: str | int, slide: str | int) -> WindowSpec:
-    """FROM NOW-start TO NOW-end SLIDE slide: SNEEql's scopes, closed, in the slide's measure (003 §4)."""
+    """FROM NOW-start TO NOW-end SLIDE slide: SNEEql's scopes, both ends closed, in the slide's measure (003 §4).
+
+    >>> str(from_to("10 min", "0 s", slide="1 min"))
+    '[RANGE 10 MINUTES SLIDE 1 MINUTE]'
+    >>> str(from_to("10 min", "5 min", slide="1 min"))
+    '[FROM NOW - 10 MINUTES TO NOW - 5 MINUTES SLIDE 1 MINUTE]'
+    """
     schedule = _schedule(slide)
     back = [_amount(v, schedule.measure) for v in (start, end)]
     return WindowSpec(schedule, Scope(schedule.measure, Back(back[0]), Back(back[1])))
@@ -243,7 +285,12 @@ def at_instants(
     measure: Measure = Measure.TIME,
     text: tuple[str, str] = ("lo(t)", "hi(t)"),
 ) -> WindowSpec:
-    """An aperiodic window (000 D12): evaluated at the given instants, with bounds as functions of the instant."""
+    """An aperiodic window (000 D12): evaluated at the given instants, with closed bounds as functions of the instant.
+
+    >>> w = at_instants(["2026-03-01", "2026-03-05"], lambda t: t - duration("1 h"), lambda t: t, text=("t - 1 h", "t"))
+    >>> str(w)
+    "[AT TIMESTAMP '2026-03-01T00:00:00Z', TIMESTAMP '2026-03-05T00:00:00Z' FROM t - 1 h TO t]"
+    """
     scope = Scope(measure, OfInstant(text[0], lo), OfInstant(text[1], hi))
     return WindowSpec(AtInstants(tuple(instant(t) for t in instants)), scope)
 
@@ -258,7 +305,14 @@ def for_loop(
     measure: Measure = Measure.TIME,
     text: tuple[str, str, str] = ("(t = …; …; …)", "begin(t)", "end(t)"),
 ) -> WindowSpec:
-    """FOR (t = init; condition; t = evolution) FROM begin TO end: TelegraphCQ's windows (000 §6.1.4)."""
+    """FOR (t = init; condition; t = evolution) FROM begin TO end: TelegraphCQ's windows, closed (000 §6.1.4).
+
+    >>> day = duration("1 day")
+    >>> w = for_loop("2026-03-01", lambda t: t < instant("2026-04-01"), lambda t: Instant(t + day),
+    ...              lambda t: t - day, lambda t: t, text=("(t = …; t < …; t = t + 1 day)", "t - 1 day", "t"))
+    >>> str(w)
+    '[FOR (t = …; t < …; t = t + 1 day) FROM t - 1 day TO t]'
+    """
     scope = Scope(measure, OfInstant(text[1], begin), OfInstant(text[2], end))
     return WindowSpec(Loop(text[0], instant(init), condition, evolution), scope)
 

@@ -175,6 +175,14 @@ def run(
     """The answer to a query: a stream's tuples, a relation's changes, or the windows of a stream of windows.
 
     Changes at a batch identifier are deletions first, each in the order of φ.
+
+    >>> from astralq import instant, rows, stream
+    >>> s = stream("S", "v INT, ts TIMESTAMP", timestamp="ts")
+    >>> for change in run(s[rows(1)].select("v"), {"S": [(1, instant(5)), (2, instant(7))]}):
+    ...     print(change.op, change.t, change.values)
+    + 5 (1,)
+    - 7 (1,)
+    + 7 (2,)
     """
     prepared = prepare(query, data, t0, until)
     result = prepared.result()
@@ -201,6 +209,11 @@ def state(
     """The state of a relation at an instant, after its last batch unless i is given, in the order of φ.
 
     A stream's state is what it has emitted so far.
+
+    >>> from astralq import instant, rows, stream
+    >>> s = stream("S", "v INT, ts TIMESTAMP", timestamp="ts")
+    >>> state(s[rows(2)].select("v"), {"S": [(1, instant(5)), (2, instant(7)), (3, instant(9))]}, instant(8))
+    [(1,), (2,)]
     """
     prepared = prepare(query, data, t0, at)
     result = prepared.result()
