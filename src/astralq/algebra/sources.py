@@ -17,6 +17,38 @@ def _check_names(schema: Schema, what: str) -> None:
         raise PlanError(f"{what} has no attributes", hint="declare at least one")
 
 
+@dataclass(frozen=True)
+class Origin:
+    """Where a source's rows are: a format (csv, json, parquet, …), a path, topic or callable, and its options."""
+
+    format: str
+    path: str
+    options: tuple[tuple[str, str], ...] = ()
+
+    def option(self, name: str, default: str) -> str:
+        """An option by its name in any case."""
+        return next((v for k, v in self.options if k.lower() == name.lower()), default)
+
+
+NOTHING = Duration(0)
+
+UNITS = {"SECONDS": 1_000_000, "MILLISECONDS": 1_000, "MICROSECONDS": 1}
+"""Microseconds in the units that a numeric timestamp can be in."""
+
+
+def _check_moment(what: str, schema: Schema, name: str, unit: str | None) -> None:
+    """A timestamp is a TIMESTAMP, or a number with a unit."""
+    found = schema[name].type
+    if unit is None and found.is_numeric:
+        raise PlanError(f"{what}: {name!r} is {found}, a number of what?", hint="add UNIT SECONDS, or another unit")
+    if unit is None and found != TIMESTAMP:
+        raise PlanError(f"{what}: {name!r} is {found}, not TIMESTAMP")
+    if unit is not None and not found.is_numeric:
+        raise PlanError(f"{what}: {name!r} is {found}, not a number of {unit.lower()}", hint="leave out UNIT")
+    if unit is not None and unit not in UNITS:
+        raise PlanError(f"{what}: unknown unit {unit!r}", hint=f"the units are {', '.join(UNITS)}")
+
+
 @dataclass(frozen=True, repr=False)
 class StreamSource(Operator):
     """A pushed stream (003's receive; 001 D13 to D15, 002 D7 to D9, 000 D4, 004 Definition 2.1).
@@ -33,6 +65,9 @@ class StreamSource(Operator):
     position_by: tuple[str, ...] = ()
     batch_by: str | None = None
     batch_each_row: bool = False
+    unit: str | None = None
+    lateness: Duration = NOTHING
+    origin: Origin | None = None
 
     @property
     def kind(self) -> Kind:
@@ -44,9 +79,10 @@ class StreamSource(Operator):
 
     def check(self) -> None:
         _check_names(self.declared, f"stream {self.name}")
-        if self.timestamp is not None and self.declared[self.timestamp].type != TIMESTAMP:
-            found = self.declared[self.timestamp].type
-            raise PlanError(f"stream {self.name}: {self.timestamp!r} is {found}, not TIMESTAMP")
+        if self.timestamp is not None:
+            _check_moment(f"stream {self.name}", self.declared, self.timestamp, self.unit)
+        if self.lateness < 0:
+            raise PlanError(f"stream {self.name}: the lateness is negative", hint="give a duration of at least 0")
         for name in self.position_by:
             self.declared.index(name)
         if self.batch_by is not None and self.batch_each_row:
@@ -69,6 +105,7 @@ class SensedSource(Operator):
     sites: tuple[Value, ...]
     site: str
     time: str
+    origin: Origin | None = None
 
     @property
     def kind(self) -> Kind:
@@ -136,6 +173,8 @@ class RelationSource(Operator):
     at: str | None = None
     key: tuple[str, ...] = ()
     position_by: tuple[str, ...] = ()
+    unit: str | None = None
+    origin: Origin | None = None
 
     @property
     def kind(self) -> Kind:
@@ -160,9 +199,8 @@ class RelationSource(Operator):
         for name in self.key:
             self.schema.index(name)
         for moment in (self.valid_from, self.valid_to, self.at):
-            if moment is not None and self.declared[moment].type != TIMESTAMP:
-                found = self.declared[moment].type
-                raise PlanError(f"relation {self.name}: {moment!r} is {found}, not TIMESTAMP")
+            if moment is not None:
+                _check_moment(f"relation {self.name}", self.declared, moment, self.unit)
         if (self.change is None) != (self.at is None):
             raise PlanError(
                 f"relation {self.name}: a change log needs both the operation and its time",

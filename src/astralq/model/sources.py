@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
+import math
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from fractions import Fraction
 from typing import Any
 
-from astralq.algebra.sources import RelationSource, SensedSource, StreamSource, Validity
-from astralq.errors import DataError
+from astralq.algebra.sources import UNITS, RelationSource, SensedSource, StreamSource, Validity
+from astralq.errors import DataError, TimeError
 from astralq.expr.order import OrderKey, order_key, row_key
 from astralq.model.values import Phi, Relation, Row, Stream, Values
 from astralq.schema import Value
-from astralq.timeline import BatchId, Instant, format_instant
+from astralq.timeline import BatchId, Instant, format_instant, instant
 
 Rows = Iterable[Sequence[Any]]
 Sensor = Callable[[Any, Instant], Sequence[Any]]
@@ -57,7 +59,10 @@ def receive(source: StreamSource, data: Stream | Rows) -> Stream:
         times: list[Any] = [Instant(arrival) for arrival, _ in pairs]
     else:
         rows = _rows(source, data)
-        times = [values[source.declared.index(source.timestamp)] for values in rows]
+        column = source.declared.index(source.timestamp)
+        times = [
+            _moment(v[column], source.unit, f"row {k} of stream {source.name}") for k, v in enumerate(rows, start=1)
+        ]
     for k, t in enumerate(times, start=1):
         if t is None:
             raise DataError(f"row {k} of stream {source.name} has no {source.timestamp!r}, so no timestamp")
@@ -73,6 +78,19 @@ def receive(source: StreamSource, data: Stream | Rows) -> Stream:
         stamped.append((BatchId(t, counted[t] if source.batch_each_row else i), values))
         counted[t] += 1
     return Stream.of(stamped)
+
+
+def _moment(value: Any, unit: str | None, what: str) -> Instant | None:
+    """A timestamp, from a number of units if it is one; a fraction of a microsecond is rounded half up."""
+    if value is None or unit is None:
+        return value  # type: ignore[no-any-return]
+    if isinstance(value, float) and not math.isfinite(value):
+        raise DataError(f"{what}: {value} is not a time")
+    micros = math.floor(Fraction(value) * UNITS[unit] + Fraction(1, 2))
+    try:
+        return instant(micros)
+    except TimeError as e:
+        raise DataError(f"{what}: {e.message}") from None
 
 
 def _batch_index(source: StreamSource) -> Callable[[Values], int]:
@@ -128,8 +146,8 @@ def read_relation(source: RelationSource, rows: Rows) -> tuple[Relation, list[In
         Validity.CHANGES: _replayed,
     }[source.validity](source, values)
     named = [n for n in (source.valid_from, source.valid_to, source.at) if n is not None]
-    stamps = [r[source.declared.index(n)] for r in values for n in named]
-    times = sorted({Instant(t) for t in stamps if isinstance(t, int)})
+    stamps = [_stamp(source, r, n) for r in values for n in named]
+    times = sorted({t for t in stamps if t is not None})
 
     def state(b: BatchId) -> list[Row]:
         return [
@@ -142,6 +160,10 @@ def read_relation(source: RelationSource, rows: Rows) -> tuple[Relation, list[In
         return {b for b in (BatchId(t, 0) for t in times) if lo <= b <= hi}
 
     return Relation(state, changes), times
+
+
+def _stamp(source: RelationSource, row: Values, name: str) -> Instant | None:
+    return _moment(row[source.declared.index(name)], source.unit, f"relation {source.name}")
 
 
 def _order(source: RelationSource, declared: Values, kept: Values) -> OrderKey:
@@ -163,14 +185,12 @@ def _constant(source: RelationSource, rows: list[Values]) -> list[_Version]:
 def _versioned(source: RelationSource, rows: list[Values]) -> list[_Version]:
     """Equal rows that hold together are told apart by a number; those that follow each other share it."""
     assert source.valid_from is not None
-    start_at = source.declared.index(source.valid_from)
-    end_at = source.declared.index(source.valid_to) if source.valid_to is not None else None
     held: dict[OrderKey, list[Instant | None]] = defaultdict(list)
     versions = []
     bounds = []
     for k, values in enumerate(rows, start=1):
-        start: Any = values[start_at]
-        end: Any = values[end_at] if end_at is not None else None
+        start = _stamp(source, values, source.valid_from)
+        end = _stamp(source, values, source.valid_to) if source.valid_to is not None else None
         if start is None:
             raise DataError(f"row {k} of relation {source.name} has no {source.valid_from!r}")
         bounds.append((start, end, values))
@@ -197,7 +217,7 @@ def _replayed(source: RelationSource, rows: list[Values]) -> list[_Version]:
     """Replays the log: instants in order, in each the deletions first unless POSITION BY says otherwise."""
     assert source.change is not None
     assert source.at is not None
-    change, at = source.declared.index(source.change), source.declared.index(source.at)
+    change = source.declared.index(source.change)
     kept = [source.declared.index(n) for n in source.schema.names]
     key = [source.declared.index(n) for n in source.key] or kept
     by = [source.declared.index(n) for n in source.position_by]
@@ -205,7 +225,7 @@ def _replayed(source: RelationSource, rows: list[Values]) -> list[_Version]:
     for k, r in enumerate(rows, start=1):
         if r[change] not in _SIGNS or r[change] is None:
             raise DataError(f"row {k} of relation {source.name}: the change {r[change]!r} is neither '+' nor '-'")
-        t: Any = r[at]
+        t = _stamp(source, r, source.at)
         if t is None:
             raise DataError(f"row {k} of relation {source.name} has no {source.at!r}")
         order = (row_key(tuple(r[c] for c in by)), _SIGNS[r[change]], row_key(tuple(r[c] for c in kept)))
