@@ -98,7 +98,8 @@ CASES: dict[str, tuple[Callable[[], Any], str]] = {
     ),
     "a pseudo-column declared": (
         lambda: stream("S", "_t TIMESTAMP"),
-        "'_t' is the name of a pseudo-column of every stream\n  hint: give the attribute another name",
+        "stream S declares '_t', which is the name of a pseudo-column of every stream\n"
+        "  hint: give the attribute another name",
     ),
     "an unknown type": (
         lambda: parse_type("FLOTE"),

@@ -40,12 +40,7 @@ class Operator:
     """
 
     def __post_init__(self) -> None:
-        # Computing the schema checks every name and type.
-        for a in self.schema:
-            if a.name.lower() in PSEUDO:
-                raise PlanError(
-                    f"{a.name!r} is the name of a pseudo-column of every stream", hint="give the attribute another name"
-                )
+        _ = self.schema  # computing it checks every name and type
         self.check()
 
     def check(self) -> None:
@@ -67,10 +62,14 @@ class Operator:
 
     @cached_property
     def readable(self) -> Schema:
-        """What expressions over its tuples may name: the attributes, and the pseudo-columns if stamped."""
+        """What expressions over its tuples may name: the attributes, and the pseudo-columns if stamped.
+
+        An attribute that has the name of a pseudo-column hides it.
+        """
         if not self.stamped:
             return self.schema
-        return Schema(self.schema.attributes + STAMP, self.schema.location)
+        stamp = tuple(Attribute(f" {a.name}", a.type) if a.name in self.schema else a for a in STAMP)
+        return Schema(self.schema.attributes + stamp, self.schema.location)
 
     @cached_property
     def children(self) -> tuple[Operator, ...]:

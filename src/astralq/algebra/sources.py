@@ -6,15 +6,21 @@ from dataclasses import dataclass
 from enum import Enum
 from functools import cached_property
 
-from astralq.algebra.base import Kind, Operator
+from astralq.algebra.base import PSEUDO, Kind, Operator
 from astralq.errors import PlanError
-from astralq.schema import BIGINT, BOOLEAN, STRING, TIMESTAMP, Schema, Value, fits
+from astralq.schema import BOOLEAN, STRING, TIMESTAMP, Schema, Value, fits
 from astralq.timeline import Duration, Instant, format_duration, format_instant
 
 
 def _check_names(schema: Schema, what: str) -> None:
     if not schema.attributes:
         raise PlanError(f"{what} has no attributes", hint="declare at least one")
+    reserved = [a.name for a in schema if a.name.lower() in PSEUDO]
+    if reserved:
+        raise PlanError(
+            f"{what} declares {reserved[0]!r}, which is the name of a pseudo-column of every stream",
+            hint="give the attribute another name",
+        )
 
 
 @dataclass(frozen=True)
@@ -118,8 +124,8 @@ class SensedSource(Operator):
     def check(self) -> None:
         _check_names(self.declared, f"stream {self.name}")
         self.declared.index(self.site)
-        if self.declared[self.time].type not in (TIMESTAMP, BIGINT):
-            raise PlanError(f"stream {self.name}: the time {self.time!r} is not a TIMESTAMP")
+        if self.declared[self.time].type != TIMESTAMP and not self.declared[self.time].type.is_integral:
+            raise PlanError(f"stream {self.name}: the time {self.time!r} is not a TIMESTAMP, nor a number of seconds")
         if self.every <= 0:
             raise PlanError(
                 f"stream {self.name} is sensed every {format_duration(self.every)}",

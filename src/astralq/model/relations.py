@@ -20,6 +20,7 @@ from astralq.algebra.relational import (
     ValueSetOperation,
 )
 from astralq.algebra.schedules import Measure, Periodic
+from astralq.algebra.ticks import Tick
 from astralq.errors import PlanError
 from astralq.expr.aggregates import aggregator
 from astralq.expr.evaluate import condition, evaluator
@@ -216,6 +217,20 @@ def domain(op: Domain, child: Relation, stream: Stream | None, ctx: Context) -> 
         return {b for b in changes(lo, hi) | ends if lo <= b <= hi}
 
     return Relation(state, all_changes)
+
+
+def ticked(op: Tick, child: Relation) -> Relation:
+    """What holds at the end of each tick, from its beginning on."""
+
+    def end(b: BatchId) -> BatchId:
+        return BatchId(Instant(b.t - b.t % op.period + op.period - 1)).end_of_instant()
+
+    def changes(lo: BatchId, hi: BatchId) -> set[BatchId]:
+        found = child.changes(BatchId(Instant(lo.t - lo.t % op.period)), end(hi))
+        begun = (BatchId(Instant(b.t - b.t % op.period), 0) for b in found)
+        return {b for b in begun if lo <= b <= hi}
+
+    return Relation(lambda b: child.at(end(b)), changes)
 
 
 def _during(op: Domain, ctx: Context) -> Sequence[tuple[Instant, Instant | None]]:

@@ -24,6 +24,7 @@ from astralq.algebra.sneeql import RowWindows, Scan, TimeWindows, WindowsProduct
 from astralq.algebra.sources import RelationSource, SensedSource, StartedAt, StreamSource
 from astralq.algebra.stream_ops import Composite, Spread
 from astralq.algebra.streamers import DStream, Identity, IStream, RStream
+from astralq.algebra.ticks import Tick
 from astralq.algebra.windows import Window
 from astralq.errors import DataError, PlanError, nearest
 from astralq.model import relations, sneeql, streams, windows
@@ -73,6 +74,10 @@ class Run:
                     return streams.stream_of(op, found, ctx)
                 assert isinstance(found, list)
                 return sneeql.stream_of_windows(op, found, ctx)
+            case Tick():
+                found = self.evaluate(op.child, ctx)
+                assert not isinstance(found, list)
+                return streams.ticked(op, found) if isinstance(found, Stream) else relations.ticked(op, found)
             case Spread():
                 return streams.spread(op, self.stream(op.child, ctx))
             case Composite():
@@ -150,6 +155,8 @@ def observe(query: Operator, data: Data, t0: Instant | None, until: Instant | No
     start = BatchId(start_at, 0) if t0 is not None else min(batches, default=BatchId(start_at, 0))
     if any(isinstance(op, Spread) for op in query.walk()):
         start = BatchId(start.t, 0)  # a spread numbers an instant's batches from 0, whatever its source does
+    for tick in (op.period for op in query.walk() if isinstance(op, Tick)):
+        start = min(start, BatchId(Instant(start.t - start.t % tick), 0))
     last = until if until is not None else max((b.t for b in batches), default=start.t)
     return Context(start_at, start, BatchId(last, LAST_INDEX), t0 is not None)
 

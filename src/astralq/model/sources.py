@@ -120,7 +120,9 @@ def acquire(source: SensedSource, sensor: Sensor, t0: Instant, end: Instant) -> 
             if len(measured) != len(source.measured):
                 raise DataError(f"{what} gave {len(measured)} values for {', '.join(source.measured)}")
             given = dict(zip(source.measured, measured, strict=True))
-            given |= {source.declared[source.site].name: site, source.declared[source.time].name: tick}
+            # A time that is a number counts seconds, as SNEEql's ticks do.
+            time = tick // 1_000_000 if source.declared[source.time].type.is_integral else tick
+            given |= {source.declared[source.site].name: site, source.declared[source.time].name: time}
             values = tuple(given[name] for name in source.declared.names)
             stamped.append((BatchId(tick, 0), source.declared.check_row(values, what)))
         tick = Instant(tick + source.every)

@@ -9,11 +9,12 @@ from astralq.algebra.relational import Project, Rename, Select
 from astralq.algebra.schedules import Measure, Periodic
 from astralq.algebra.stream_ops import Spread
 from astralq.algebra.streamers import DStream, Identity, IStream, RStream
+from astralq.algebra.ticks import Tick
 from astralq.expr.evaluate import condition, evaluator
 from astralq.expr.order import OrderKey, row_key
 from astralq.model.relations import Rows, take_out
 from astralq.model.values import Context, Relation, Stream, StreamTuple, TupleSet
-from astralq.timeline import BatchId
+from astralq.timeline import BatchId, Instant
 
 Streamer = IStream | DStream | RStream
 
@@ -86,6 +87,11 @@ def unary_on_stream(op: Select | Project | Rename, stream: Stream) -> Stream:
             return Stream.of((b, tuple(f((*s.values, *s.stamp)) for f in items)) for b, s in tuples)
         case Rename():
             return stream
+
+
+def ticked(op: Tick, stream: Stream) -> Stream:
+    """The tuples of a tick as one batch at its beginning."""
+    return Stream.of((BatchId(Instant(s.t - s.t % op.period), 0), s.values) for s in stream.tuples)
 
 
 def spread(op: Spread, stream: Stream) -> Stream:

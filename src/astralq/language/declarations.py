@@ -1,0 +1,147 @@
+"""From declarations to sources and regions."""
+
+from __future__ import annotations
+
+from sqlglot import exp
+
+from astralq.algebra.sources import RelationSource, SensedSource, StreamSource
+from astralq.errors import AstralError, PlanError
+from astralq.expr.nodes import Literal
+from astralq.expr.parse import Binder
+from astralq.language.syntax import (
+    ColumnDef,
+    Moment,
+    Name,
+    RegionDeclaration,
+    RelationDeclaration,
+    StreamDeclaration,
+)
+from astralq.schema import DOUBLE, TIMESTAMP, Attribute, Location, Schema, parse_type
+from astralq.space import Region
+from astralq.timeline import Duration, duration
+
+FORMATS = ("csv", "json", "parquet", "kafka", "rate", "python", "jdbc")
+_SNEEQL_TYPES = {"FLOAT": DOUBLE, "TIME": TIMESTAMP}
+
+
+def _schema(columns: tuple[ColumnDef, ...], dialect: str) -> Schema:
+    attributes = []
+    for c in columns:
+        try:
+            known = _SNEEQL_TYPES.get(c.type.text.upper()) if dialect == "sneeql" else None
+            attributes.append(Attribute(c.name.text, known or parse_type(c.type.text)))
+        except AstralError as e:
+            raise e.at(c.type.span) from None
+    return Schema(tuple(attributes))
+
+
+def _attribute(schema: Schema, name: Name) -> str:
+    try:
+        return schema[name.text].name
+    except AstralError as e:
+        raise e.at(name.span) from None
+
+
+def _attributes(schema: Schema, names: tuple[Name, ...]) -> tuple[str, ...]:
+    return tuple(_attribute(schema, n) for n in names)
+
+
+def _unit(moment: Moment | None) -> str | None:
+    return moment.unit.text.upper() if moment is not None and moment.unit is not None else None
+
+
+def amount(name: Name) -> Duration:
+    """The duration that a piece of text is, with its place in an error."""
+    try:
+        return duration(name.text)
+    except AstralError as e:
+        raise e.at(name.span) from None
+
+
+def _format(declared: StreamDeclaration | RelationDeclaration) -> None:
+    if declared.origin is not None and declared.origin.format not in FORMATS:
+        raise PlanError(
+            f"unknown format {declared.origin.format!r}",
+            hint=f"the formats are {', '.join(FORMATS)}",
+            span=declared.name.span,
+        )
+
+
+def stream_source(declared: StreamDeclaration, dialect: str) -> StreamSource | SensedSource:
+    """CREATE STREAM."""
+    schema = _schema(declared.columns, dialect)
+    _format(declared)
+    if declared.every is not None:
+        return _sensed(declared, schema)
+    if declared.location is not None:
+        x, y = _attributes(schema, declared.location)
+        schema = schema.with_location(Location(x, y, declared.planar))
+    moment = declared.timestamp
+    return StreamSource(
+        declared.name.text,
+        schema,
+        _attribute(schema, moment.column) if moment is not None else None,
+        _attributes(schema, declared.position_by),
+        _attribute(schema, declared.batch_by) if declared.batch_by is not None else None,
+        declared.batch_each_row,
+        _unit(moment),
+        amount(declared.lateness) if declared.lateness is not None else Duration(0),
+        declared.origin,
+    )
+
+
+def _sensed(declared: StreamDeclaration, schema: Schema) -> SensedSource:
+    assert declared.every is not None
+    missing = [n for n in ("site", "time") if n not in schema]
+    if missing:
+        raise PlanError(
+            f"the sensed stream {declared.name.text} has no attribute {missing[0]!r}",
+            hint="a sensed stream has attributes site and time, which are filled in",
+            span=declared.name.span,
+        )
+    sites = []
+    for node in declared.sites:
+        bound = (
+            Binder(Schema(()), {}, declared.name.span.source).bind(node) if isinstance(node, exp.Expression) else None
+        )
+        if not isinstance(bound, Literal):
+            raise PlanError(
+                "a site is a constant", hint="write for example AT SITES (1, 2, 3)", span=declared.name.span
+            )
+        sites.append(bound.value)
+    return SensedSource(
+        declared.name.text,
+        schema,
+        amount(declared.every),
+        tuple(sites),
+        schema["site"].name,
+        schema["time"].name,
+        declared.origin,
+    )
+
+
+def relation_source(declared: RelationDeclaration, dialect: str) -> RelationSource:
+    """CREATE RELATION."""
+    schema = _schema(declared.columns, dialect)
+    _format(declared)
+    moment = declared.valid_from or declared.at
+    return RelationSource(
+        declared.name.text,
+        schema,
+        _attribute(schema, declared.valid_from.column) if declared.valid_from is not None else None,
+        _attribute(schema, declared.valid_to) if declared.valid_to is not None else None,
+        _attribute(schema, declared.change) if declared.change is not None else None,
+        _attribute(schema, declared.at.column) if declared.at is not None else None,
+        _attributes(schema, declared.key),
+        _attributes(schema, declared.position_by),
+        _unit(moment),
+        declared.origin,
+    )
+
+
+def region(declared: RegionDeclaration) -> Region:
+    """CREATE REGION."""
+    try:
+        return Region(declared.name.text, declared.wkt.text)
+    except AstralError as e:
+        raise e.at(declared.wkt.span) from None

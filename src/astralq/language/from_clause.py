@@ -1,0 +1,322 @@
+"""FROM: its items, their windows and past states, and how they are joined."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+from sqlglot import exp
+
+from astralq.algebra.base import STAMP, Kind, Operator
+from astralq.algebra.domain import fixed_relation, scanned, shifted
+from astralq.algebra.grouping import unique
+from astralq.algebra.relational import Join, JoinKind, Named, Product, Project, Rename, Select
+from astralq.algebra.schedules import Continuous, Measure, Periodic
+from astralq.algebra.scopes import Back
+from astralq.algebra.scopes import Scope as WindowScope
+from astralq.algebra.sneeql import RowWindows, Scan, TimeWindows, WindowsProduct
+from astralq.algebra.stream_ops import BandJoin, LookupJoin, Spread, StreamJoin, StreamProduct
+from astralq.algebra.streamers import IStream
+from astralq.algebra.windows import Window, WindowSpec, last_batch, unbounded
+from astralq.errors import AstralError, ExpressionError, PlanError, SchemaError, Span, nearest
+from astralq.expr.nodes import TRUE, Column, Expr, inside
+from astralq.language.declarations import amount
+from astralq.language.scope import Entry, Scope, ScopeBinder
+from astralq.language.syntax import Bracket, Item, Name, Past, SpreadItem, StreamerQuery
+from astralq.language.windows import InRegion, NowScope, ScanEvery, as_spec, read_window
+from astralq.timeline import duration
+
+if TYPE_CHECKING:
+    from astralq.language.binder import Environment
+
+_SIDES = {
+    "LEFT": JoinKind.LEFT,
+    "RIGHT": JoinKind.RIGHT,
+    "FULL": JoinKind.FULL,
+    "SEMI": JoinKind.SEMI,
+    "ANTI": JoinKind.ANTI,
+}
+
+
+def apart(operator: Operator, taken: set[str]) -> Operator:
+    """The operator with those attributes renamed whose names are taken."""
+    used = set(taken)
+    pairs = tuple((n, new) for n in operator.schema.names if (new := unique(n, used)) != n)
+    return Rename(operator, pairs) if pairs else operator
+
+
+class FromBinder:
+    """Binds a FROM: one item after the other, joined as the text says."""
+
+    def __init__(
+        self,
+        env: Environment,
+        outer: Scope | None,
+        bind_query: Callable[[exp.Expression], Operator],
+        wants_stamps: bool,
+    ) -> None:
+        self.env = env
+        self.outer = outer
+        self.bind_query = bind_query
+        self.wants_stamps = wants_stamps
+
+    def bind(self, first: Item, joins: list[exp.Join]) -> Scope:
+        """The scope of all items."""
+        inner = [j for i in (first, *(j.this for j in joins)) for j in (i.args.get("joins") or [])]
+        if inner:
+            joins = [*(first.args.get("joins") or []), *joins]
+        several = bool(joins)
+        # While a stream is joined with relations, it stands as its last batch; one streamer goes on top (D32).
+        current = self._entered(first, several)
+        pending = False
+        for join in joins:
+            try:
+                current, pending = self._joined(current, join, pending)
+            except AstralError as e:
+                raise e.at(self._span_of(join)) from None
+        return self._finished(current, pending)
+
+    def _finished(self, scope: Scope, pending: bool) -> Scope:
+        if not pending:
+            return scope
+        return Scope(_simplest(IStream(scope.operator)), scope.entries, scope.outer)
+
+    def _span_of(self, node: exp.Expression) -> Span | None:
+        if "start" not in node.meta:
+            return None
+        before = self.env.source[: node.meta["start"]]
+        column = node.meta["start"] - (before.rfind("\n") + 1) + 1
+        return Span(before.count("\n") + 1, column, node.meta["end"] - node.meta["start"] + 1, self.env.source)
+
+    # ---- items
+
+    def _entered(self, item: Item, several: bool, taken: set[str] | None = None) -> Scope:
+        """The scope of one item."""
+        operator = self.item(item)
+        alias = item.alias or (item.this.name if isinstance(item.this, exp.Table) else None)
+        hidden: dict[str, str] = {}
+        names = list(operator.schema.names)
+        if several and self.wants_stamps and operator.stamped:
+            operator, hidden = _with_stamps(operator, alias or "tuple")
+        used = set(taken or ()) | (self.outer.taken if self.outer is not None else set())
+        renamed = apart(operator, used)
+        new = dict(zip(operator.schema.names, renamed.schema.names, strict=True))
+        columns = [(n, new[n]) for n in names]
+        return Scope(renamed, [Entry(alias, columns, {k: new[v] for k, v in hidden.items()})], self.outer)
+
+    def item(self, item: Item) -> Operator:
+        """The operator of an item with its windows and past states."""
+        operator = self._core(item.this)
+        for postfix in item.postfixes:
+            operator = self._window(operator, postfix) if isinstance(postfix, Bracket) else self.past(operator, postfix)
+        if self.env.dialect == "cql" and operator.kind is Kind.STREAM:
+            return Window(operator, unbounded())
+        return operator
+
+    def _core(self, node: exp.Expression) -> Operator:
+        match node:
+            case exp.Table():
+                return self._named(node)
+            case SpreadItem():
+                inner = self._core(node.this.this)
+                for postfix in node.this.postfixes:
+                    inner = self._window(inner, postfix) if isinstance(postfix, Bracket) else self.past(inner, postfix)
+                names: tuple[Name, ...] = node.args.get("by") or ()
+                return Spread(inner, tuple(n.text for n in names), bool(node.args.get("all")))
+            case exp.Subquery():
+                inside_ = node.this
+                if isinstance(inside_, Item) and inside_.args.get("joins"):
+                    star = exp.Select(expressions=[exp.Star()])
+                    star.set("from_", exp.From(this=inside_))
+                    return self.bind_query(star)
+                return self.bind_query(inside_)
+            case StreamerQuery():
+                return self.bind_query(node)
+        raise ExpressionError("expected a stream, a relation, a view or a parenthesised query")
+
+    def _named(self, node: exp.Table) -> Operator:
+        found = self.env.named.get(node.name.lower())
+        if found is None:
+            meta = node.this.meta
+            known = [getattr(op, "name", None) or name for name, op in self.env.named.items()]
+            error = SchemaError(
+                f"unknown stream or relation {node.name!r}",
+                hint=nearest(node.name, known)
+                or (
+                    f"declared are {', '.join(known)}" if known else "declare it with CREATE STREAM or CREATE RELATION"
+                ),
+            )
+            if "start" in meta:
+                before = self.env.source[: meta["start"]]
+                column = meta["start"] - (before.rfind("\n") + 1) + 1
+                error.at(Span(before.count("\n") + 1, column, len(node.name), self.env.source))
+            raise error
+        return found
+
+    def past(self, operator: Operator, past: Past) -> Operator:
+        """AT TIMESTAMP, AT START and DELAYED BY."""
+        if past.delay is not None:
+            return shifted(operator, past.delay.text)
+        if past.moment is None:
+            return fixed_relation(operator)
+        try:
+            return fixed_relation(operator, past.moment.text)
+        except AstralError as e:
+            raise e.at(past.moment.span) from None
+
+    # ---- windows
+
+    def _window(self, operator: Operator, bracket: Bracket) -> Operator:
+        read = read_window(bracket.text, bracket.start, self.env.source)
+        try:
+            return self._windowed(operator, read)
+        except AstralError as e:
+            raise e.at(bracket.span) from None
+
+    def _windowed(self, operator: Operator, read: Any) -> Operator:
+        sneeql = self.env.dialect == "sneeql"
+        match read:
+            case ScanEvery(every):
+                return Scan(operator, every) if sneeql else scanned(operator, f"{every} us")
+            case InRegion(name):
+                return self._in_region(operator, name)
+            case NowScope(start, end, slide) if sneeql:
+                if isinstance(slide, int):
+                    assert isinstance(start, int)
+                    assert isinstance(end, int)
+                    return RowWindows(operator, start, end, slide)
+                return TimeWindows(operator, duration(str(start)), duration(str(end)), duration(slide))
+            case NowScope():
+                return Window(operator, as_spec(read))
+        assert isinstance(read, WindowSpec)
+        return Window(operator, self._in_ticks(read) if self.env.dialect == "cql" else read)
+
+    def _in_ticks(self, spec: WindowSpec) -> WindowSpec:
+        """CQL: RANGE x holds (t − x, t] at every tick, NOW the tuples of the tick."""
+        tick = self.env.tick
+        lo, hi = spec.scope.lo, spec.scope.hi
+        if spec.scope.measure is not Measure.TIME or not (isinstance(lo, Back) and hi == Back(0)):
+            return spec
+        open_end = Back(max(0, lo.amount - tick))
+        scope = WindowScope(Measure.TIME, open_end, hi)
+        schedule = Periodic(Measure.TIME, 0, tick) if isinstance(spec.schedule, Continuous) else spec.schedule
+        return WindowSpec(schedule, scope, spec.delay, spec.partition)
+
+    def _in_region(self, operator: Operator, name: str) -> Operator:
+        region = next((r for n, r in self.env.regions.items() if n.lower() == name.lower()), None)
+        if region is None:
+            raise ExpressionError(
+                f"unknown region {name!r}", hint=nearest(name, self.env.regions) or "CREATE REGION it"
+            )
+        if operator.kind is not Kind.STREAM or operator.schema.location is None:
+            raise PlanError(
+                f"the region {region.name} needs a stream with a location", hint="declare LOCATION BY (lon, lat) on it"
+            )
+        location = operator.schema.location
+        x, y = (Column(operator.schema[n].type, operator.schema[n].name) for n in (location.x, location.y))
+        return Select(Window(operator, unbounded()), inside(x, y, region))
+
+    # ---- joins
+
+    def _joined(self, left: Scope, join: exp.Join, pending: bool) -> tuple[Scope, bool]:
+        lookup, within = bool(join.args.get("lookup")), join.args.get("within")
+        if pending and (lookup or within is not None):
+            left, pending = self._finished(left, True), False
+        right = self._entered(join.this, True, left.taken)
+        how = _kind(join)
+        both = Scope(_placeholder(left, right), [*left.entries, *right.entries], self.outer)
+        condition, kept = self._condition(both, left, right, join)
+        a, b = left.operator, right.operator
+        if a.kind is Kind.WINDOWS or b.kind is Kind.WINDOWS:
+            operator: Operator = WindowsProduct(a, b)
+            operator = operator if condition == TRUE else Select(operator, condition)
+        elif within is not None:
+            if how is not JoinKind.INNER:
+                raise PlanError("a band join is an inner join")
+            operator = _band(a, b, condition, within)
+        elif lookup:
+            operator = LookupJoin(a, b, condition, how)
+        else:
+            sides = [Window(o, last_batch()) if o.kind is Kind.STREAM else o for o in (a, b)]
+            if (a.kind is Kind.STREAM and b.kind is Kind.STREAM) or (pending and b.kind is Kind.STREAM):
+                raise PlanError(
+                    "two streams are joined without a band",
+                    hint="add WITHIN and a duration or a number of rows, or give one of them a window",
+                )
+            pending = pending or Kind.STREAM in (a.kind, b.kind)
+            plain = condition == TRUE and how is JoinKind.INNER
+            operator = Product(sides[0], sides[1]) if plain else Join(sides[0], sides[1], condition, how)
+        entries = left.entries if how in (JoinKind.SEMI, JoinKind.ANTI) else [*left.entries, *kept]
+        return Scope(operator, entries, self.outer), pending
+
+    def _condition(self, both: Scope, left: Scope, right: Scope, join: exp.Join) -> tuple[Expr, list[Entry]]:
+        """The condition of ON, USING or NATURAL; and the right side's columns that are still to be named."""
+        if join.args.get("on") is not None:
+            return ScopeBinder(both, self.env.regions, self.env.source).bind(join.args["on"]), right.entries
+        names = [n.name for n in join.args.get("using") or []]
+        if (join.args.get("method") or "").upper() == "NATURAL":
+            mine = {n.lower() for e in left.entries for n, _ in e.columns}
+            names = [n for e in right.entries for n, _ in e.columns if n.lower() in mine]
+        if not names:
+            return TRUE, right.entries
+        condition: Expr = TRUE
+        from astralq.expr.functions import call
+
+        for name in names:
+            pair = [s.resolve(name, None) for s in (left, right)]
+            same = call("=", *(Column(s.operator.schema[a].type, a) for s, a in zip((left, right), pair, strict=True)))
+            condition = same if condition == TRUE else call("and", condition, same)
+        dropped = {n.lower() for n in names}
+        kept = [
+            Entry(
+                e.alias,
+                [c for c in e.columns if c[0].lower() not in dropped],
+                {**e.hidden, **{n.lower(): a for n, a in e.columns}},
+            )
+            for e in right.entries
+        ]
+        return condition, kept
+
+
+def _placeholder(left: Scope, right: Scope) -> Operator:
+    """An operator with the attributes of both sides, for resolving names."""
+    from astralq.algebra.sources import RelationSource
+
+    return RelationSource("both", left.operator.schema.concat(right.operator.schema))
+
+
+def _kind(join: exp.Join) -> JoinKind:
+    words = [str(join.args.get(k) or "").upper() for k in ("side", "kind")]
+    for word in ("SEMI", "ANTI", "LEFT", "RIGHT", "FULL"):
+        if word in words:
+            return _SIDES[word]
+    return JoinKind.INNER
+
+
+def _band(left: Operator, right: Operator, condition: Expr, within: Name) -> BandJoin:
+    number, _, unit = within.text.strip().partition(" ")
+    if unit.strip().lower() in ("row", "rows"):
+        return BandJoin(left, right, condition, None, int(number))
+    return BandJoin(left, right, condition, amount(within))
+
+
+def _with_stamps(operator: Operator, alias: str) -> tuple[Operator, dict[str, str]]:
+    """The operator with its pseudo-columns copied into attributes, which later joins keep."""
+    taken = {n.lower() for n in operator.schema.names}
+    hidden = {a.name: unique(f"{alias}{a.name}", taken) for a in STAMP}
+    items: list[Named] = [(a.name, Column(a.type, a.name)) for a in operator.schema]
+    items += [(hidden[a.name], Column(a.type, a.name)) for a in STAMP]
+    return Project(operator, tuple(items)), hidden
+
+
+def _simplest(streamed: IStream) -> Operator:
+    """S ⋈ R and S × R under their own names (001 D31, D32)."""
+    match streamed.child:
+        case Product(Window(s, spec), r) if spec == last_batch() and r.kind is Kind.RELATION:
+            return StreamProduct(s, r)
+        case Join(Window(s, spec), r, condition, how) if spec == last_batch() and how not in (
+            JoinKind.RIGHT,
+            JoinKind.FULL,
+        ):
+            return StreamJoin(s, r, condition, how)
+    return streamed

@@ -1,0 +1,437 @@
+"""The grammar: sqlglot's Spark SQL, with declarations, windows after a table, streamers, spread and past states.
+
+The inside of a window's brackets is kept as text here and read by language.windows.
+"""
+
+from __future__ import annotations
+
+from typing import Any, cast
+
+from sqlglot import exp
+from sqlglot.errors import ParseError, TokenError
+from sqlglot.tokens import Token, TokenType  # type: ignore[attr-defined]
+
+from astralq.algebra.sources import Origin
+from astralq.errors import AstralError, ExpressionError, Span
+from astralq.expr.parse import ScalarSQL
+from astralq.language.syntax import (
+    Bracket,
+    ColumnDef,
+    Item,
+    Moment,
+    Name,
+    Parsed,
+    ParsedStatement,
+    Past,
+    Postfix,
+    QueryStatement,
+    RegionDeclaration,
+    RelationDeclaration,
+    SetTick,
+    SpreadItem,
+    StartAt,
+    StreamDeclaration,
+    StreamerQuery,
+    ViewDeclaration,
+)
+
+STREAMERS = ("ISTREAM", "DSTREAM", "RSTREAM")
+# Words that follow a FROM item and so are no alias of it.
+_NOT_ALIAS = {"LOOKUP", "WITHIN", "EVERY", "AT", "DELAYED", "BY"}
+
+
+class AstralSQL(ScalarSQL):
+    """The query language as a sqlglot dialect."""
+
+    class Parser(ScalarSQL.Parser):
+        # ---- words and places
+
+        def _span(self, first: Token, last: Token) -> Span:
+            begin = self.sql.rfind("\n", 0, first.start) + 1
+            return Span(first.line, first.start - begin + 1, last.end - first.start + 1, self.sql)
+
+        def _name(self, what: str) -> Name:
+            token = self._curr
+            found = self._parse_id_var(any_token=False)
+            if found is None:
+                self.raise_error(f"expected {what}")
+            assert isinstance(found, exp.Identifier)
+            return Name(found.this, self._span(token, self._prev))
+
+        def _string(self, what: str) -> Name:
+            token = self._curr
+            if not self._match(TokenType.STRING):
+                self.raise_error(f"expected {what} in quotes")
+            return Name(token.text, self._span(token, token))
+
+        def _expect(self, *words: str) -> None:
+            if not self._match_text_seq(*words):
+                self.raise_error(f"expected {' '.join(words)}")
+
+        def _names(self, what: str) -> tuple[Name, ...]:
+            return tuple(self._parse_csv(lambda: self._name(what)))
+
+        def _wrapped_names(self, what: str) -> tuple[Name, ...]:
+            return tuple(self._parse_wrapped_csv(lambda: self._name(what)))
+
+        def _quantity(self, what: str = "a duration") -> Name:
+            """A number with its unit, or both in quotes: 5 SECONDS, '5 seconds'."""
+            first = self._curr
+            if self._match(TokenType.STRING):
+                return Name(first.text, self._span(first, first))
+            if not self._match(TokenType.NUMBER):
+                self.raise_error(f"expected {what}, for example 5 SECONDS")
+            # 5s and 5d come as casts: the unit is what stands behind the number in the text.
+            while self._curr.start == self._prev.end + 1 and self._curr.token_type is not TokenType.SEMICOLON:
+                if self._curr.token_type in (TokenType.R_PAREN, TokenType.COMMA, TokenType.R_BRACKET):
+                    break
+                self._advance()
+            if self._prev is first or self._prev.token_type is TokenType.NUMBER:
+                self._advance()
+            return Name(self._find_sql(first, self._prev), self._span(first, self._prev))
+
+        # ---- statements
+
+        def _parse_statement(self) -> exp.Expression | None:
+            if self._prev and self._prev.token_type in (TokenType.L_PAREN, TokenType.R_PAREN):
+                return self._query()  # in WITH … AS (…), or behind it
+            first = self._curr
+            parsed = self._declaration()
+            if parsed is None:
+                parsed = QueryStatement(self._query(), self._find_sql(first, self._prev))
+            return ParsedStatement(value=parsed)
+
+        def _declaration(self) -> Parsed | None:
+            if self._match_text_seq("CREATE", "STREAM"):
+                return self._create_stream(self._name("the stream's name"))
+            if self._match_text_seq("CREATE", "RELATION"):
+                return self._create_relation(self._name("the relation's name"))
+            if self._match_text_seq("CREATE", "REGION"):
+                name = self._name("the region's name")
+                self._expect("AS")
+                return RegionDeclaration(name, self._string("the region's WKT"))
+            if self._match_text_seq("CREATE", "VIEW"):
+                name = self._name("the view's name")
+                self._expect("AS")
+                return ViewDeclaration(name, self._query())
+            if self._match_text_seq("CREATE"):
+                self.raise_error("expected STREAM, RELATION, REGION or VIEW")
+            if self._match_text_seq("START", "AT"):
+                self._expect("TIMESTAMP")
+                return StartAt(self._string("a time"))
+            if self._match_text_seq("SET", "TICK"):
+                return SetTick(self._quantity())
+            if self._match_text_seq("INSERT", "INTO"):
+                sink = self._with_options(self._origin())
+                first = self._curr
+                query = self._query()
+                return QueryStatement(query, self._find_sql(first, self._prev), sink)
+            if self._next is not None and self._next.token_type is TokenType.COLON:
+                return self._sneeql_declaration()
+            return None
+
+        def _columns(self, separator: TokenType | None = None) -> tuple[ColumnDef, ...]:
+            """(name TYPE, …), or SNEEql's (name:type, …)."""
+
+            def column() -> ColumnDef:
+                name = self._name("an attribute's name")
+                if separator is not None and not self._match(separator):
+                    self.raise_error("expected : and a type")
+                first, depth = self._curr, 0
+                while self._curr and (depth or self._curr.token_type not in (TokenType.COMMA, TokenType.R_PAREN)):
+                    depth += (self._curr.token_type is TokenType.L_PAREN) - (self._curr.token_type is TokenType.R_PAREN)
+                    self._advance()
+                if self._prev.end < first.start:
+                    self.raise_error(f"expected the type of {name.text}")
+                return ColumnDef(name, Name(self._find_sql(first, self._prev), self._span(first, self._prev)))
+
+            return tuple(self._parse_wrapped_csv(column))
+
+        def _origin(self) -> Origin:
+            form = self._name("a format, for example csv")
+            return Origin(form.text.lower(), self._string("a path").text)
+
+        def _with_options(self, origin: Origin) -> Origin:
+            return Origin(origin.format, origin.path, self._options()) if self._match_text_seq("OPTIONS") else origin
+
+        def _options(self) -> tuple[tuple[str, str], ...]:
+            def option() -> tuple[str, str]:
+                name = self._name("an option's name").text
+                if not self._match(TokenType.EQ):
+                    self.raise_error("expected = and a value in quotes")
+                return name, self._string("the option's value").text
+
+            return tuple(self._parse_wrapped_csv(option))
+
+        def _unit(self) -> Name | None:
+            return self._name("SECONDS, MILLISECONDS or MICROSECONDS") if self._match_text_seq("UNIT") else None
+
+        def _create_stream(self, name: Name, columns: tuple[ColumnDef, ...] | None = None) -> StreamDeclaration:
+            given: dict[str, Any] = {"name": name, "columns": self._columns() if columns is None else columns}
+            while self._curr:
+                if self._match_text_seq("SENSED", "EVERY") or self._match_text_seq("EVERY"):
+                    given["every"] = self._quantity()
+                    self._expect("AT", "SITES")
+                    given["sites"] = tuple(self._parse_wrapped_csv(self._parse_primary))
+                elif self._match_text_seq("FROM"):
+                    given["origin"] = self._origin()
+                elif self._match_text_seq("OPTIONS"):
+                    if given.get("origin") is None:
+                        self.raise_error("expected FROM format 'path' before OPTIONS")
+                    given["origin"] = Origin(given["origin"].format, given["origin"].path, self._options())
+                elif self._match_text_seq("TIMESTAMP", "ON", "ARRIVAL"):
+                    given["timestamp"] = None
+                elif self._match_text_seq("TIMESTAMP", "BY"):
+                    given["timestamp"] = Moment(self._name("the timestamp's attribute"), self._unit())
+                elif self._match_text_seq("POSITION", "BY"):
+                    given["position_by"] = self._names("an attribute")
+                elif self._match_text_seq("BATCH", "BY"):
+                    given["batch_by"] = self._name("an attribute")
+                elif self._match_text_seq("BATCH", "EACH", "ROW"):
+                    given["batch_each_row"] = True
+                elif self._match_text_seq("LOCATION", "BY"):
+                    x_y = self._wrapped_names("an attribute")
+                    if len(x_y) != 2:
+                        self.raise_error("a location is two attributes: LOCATION BY (lon, lat)")
+                    given["location"] = x_y
+                    given["planar"] = bool(self._match_text_seq("PLANAR"))
+                elif self._match_text_seq("LATENESS"):
+                    given["lateness"] = self._quantity()
+                else:
+                    self.raise_error(
+                        "expected FROM, OPTIONS, TIMESTAMP, POSITION BY, BATCH, LOCATION BY, LATENESS or SENSED EVERY"
+                    )
+            return StreamDeclaration(**given)
+
+        def _create_relation(self, name: Name, columns: tuple[ColumnDef, ...] | None = None) -> RelationDeclaration:
+            given: dict[str, Any] = {"name": name, "columns": self._columns() if columns is None else columns}
+            self._expect("FROM")
+            given["origin"] = self._origin()
+            while self._curr:
+                if self._match_text_seq("OPTIONS"):
+                    given["origin"] = Origin(given["origin"].format, given["origin"].path, self._options())
+                elif self._match_text_seq("VALID", "FROM"):
+                    column = self._name("an attribute")
+                    if self._match_text_seq("TO"):
+                        given["valid_to"] = self._name("an attribute")
+                    given["valid_from"] = Moment(column, self._unit())
+                elif self._match_text_seq("CHANGES", "BY"):
+                    given["change"] = self._name("the attribute with '+' or '-'")
+                    self._expect("AT")
+                    given["at"] = Moment(self._name("an attribute"), self._unit())
+                elif self._match_text_seq("KEY"):
+                    given["key"] = self._wrapped_names("an attribute")
+                elif self._match_text_seq("POSITION", "BY"):
+                    given["position_by"] = self._names("an attribute")
+                else:
+                    self.raise_error("expected OPTIONS, VALID FROM, CHANGES BY, KEY or POSITION BY")
+            return RelationDeclaration(**given)
+
+        def _sneeql_declaration(self) -> Parsed:
+            """road: sensed (site:integer, …) and what CREATE takes besides."""
+            name = self._name("a name")
+            self._match(TokenType.COLON)
+            if self._match_text_seq("STORED"):
+                return self._create_relation(name, self._columns(TokenType.COLON))
+            if not (self._match_text_seq("SENSED") or self._match_text_seq("PUSHED")):
+                self.raise_error("expected sensed, pushed or stored")
+            return self._create_stream(name, self._columns(TokenType.COLON))
+
+        # ---- queries
+
+        def _query(self) -> exp.Expression:
+            found = self._parse_select()
+            if found is None:
+                self.raise_error("expected a query: SELECT, ISTREAM(…), DSTREAM(…), RSTREAM(…) or WITH")
+            found = self._parse_query_modifiers(self._parse_set_operations(found))
+            assert isinstance(found, exp.Expression)
+            return found
+
+        def _parse_select_query(self, *args: Any, **kwargs: Any) -> exp.Expression | None:
+            if self._curr and self._curr.text.upper() in STREAMERS and self._next.token_type is TokenType.L_PAREN:
+                return self._streamer()
+            return cast("exp.Expression | None", super()._parse_select_query(*args, **kwargs))
+
+        def _streamer(self) -> StreamerQuery:
+            kind = self._curr.text.upper()
+            self._advance(2)
+            inside = self._parse_select() if self._is_query_ahead() else self._parse_table(joins=False)
+            if isinstance(inside, exp.Expression) and not isinstance(inside, Item):
+                inside = self._parse_query_modifiers(self._parse_set_operations(inside))
+            self._match_r_paren()
+            every = self._quantity() if self._match_text_seq("EVERY") else None
+            on_insert = every is None and bool(self._match_text_seq("ON", "INSERT"))
+            return StreamerQuery(this=inside, kind=kind, every=every, on_insert=on_insert)
+
+        def _is_query_ahead(self) -> bool:
+            return self._curr.text.upper() in ("SELECT", "WITH", *STREAMERS)
+
+        def _parse_expressions(self) -> list[exp.Expression]:
+            """The items of SELECT, each with its text, which is its name if it has no other."""
+
+            def item() -> exp.Expression | None:
+                first = self._curr
+                found = self._parse_expression()
+                if found is not None:
+                    found.meta["text"] = self._find_sql(first, self._prev)
+                    found.meta["start"], found.meta["end"] = first.start, self._prev.end
+                return found
+
+            found: list[exp.Expression] = self._parse_csv(item)
+            return found
+
+        # ---- FROM
+
+        def _parse_table(self, *args: Any, joins: bool = False, alias_tokens: Any = None, **kwargs: Any) -> Any:
+            if self._next.token_type is TokenType.EQ:  # 004: FROM R = Stream_car […]
+                alias = self._name("a name")
+                self._match(TokenType.EQ)
+                named = self._item()
+                named.set("alias", exp.TableAlias(this=exp.to_identifier(alias.text)))
+                return named
+            item = self._item()
+            if not (self._curr and self._curr.text.upper() in _NOT_ALIAS):
+                alias = self._parse_table_alias(alias_tokens=alias_tokens or self.TABLE_ALIAS_TOKENS)
+                if alias is not None:
+                    item.set("alias", alias)
+            if joins:
+                for join in self._parse_joins(alias_tokens=alias_tokens):
+                    item.append("joins", join)
+            return item
+
+        def _item(self) -> Item:
+            return Item(this=self._item_core(), postfixes=self._postfixes())
+
+        def _item_core(self) -> exp.Expression:
+            if self._curr and self._curr.text.upper() == "SPREAD" and self._ahead_is_spread():
+                return self._spread()
+            if self._curr and self._curr.text.upper() in STREAMERS and self._next.token_type is TokenType.L_PAREN:
+                return self._streamer()
+            if self._match(TokenType.L_PAREN):
+                if self._is_query_ahead() or self._curr.token_type is TokenType.L_PAREN:
+                    inside = self._query()
+                else:
+                    inside = self._parse_table(joins=True)
+                self._match_r_paren()
+                return exp.Subquery(this=inside)
+            token = self._curr
+            name = self._parse_id_var(any_token=False)
+            if name is None:
+                self.raise_error("expected a stream, a relation, a view or a parenthesised query")
+            table = exp.Table(this=name)
+            name.meta.update(start=token.start, end=token.end, line=token.line)
+            return table
+
+        def _ahead_is_spread(self) -> bool:
+            after = self._next
+            return after.token_type is TokenType.L_PAREN or after.text.upper() == "ALL"
+
+        def _spread(self) -> SpreadItem:
+            self._advance()
+            everything = bool(self._match_text_seq("ALL"))
+            if not self._match(TokenType.L_PAREN):
+                self.raise_error("expected ( and a stream")
+            inside = self._item()
+            by = self._names("an attribute") if self._match_text_seq("BY") else ()
+            self._match_r_paren()
+            return SpreadItem(this=inside, all=everything, by=by)
+
+        def _postfixes(self) -> list[Postfix]:
+            found: list[Postfix] = []
+            while True:
+                if self._match(TokenType.L_BRACKET):
+                    found.append(self._bracket())
+                elif (past := self._past()) is not None:
+                    found.append(past)
+                else:
+                    return found
+
+        def _past(self) -> Past | None:
+            if self._match_text_seq("AT", "START"):
+                return Past()
+            if self._match_text_seq("AT", "TIMESTAMP"):
+                return Past(moment=self._string("a time"))
+            if self._match_text_seq("DELAYED", "BY"):
+                return Past(delay=self._quantity())
+            return None
+
+        def _bracket(self) -> Bracket:
+            opened = self._prev
+            depth = 1
+            while self._curr and depth:
+                depth += (self._curr.token_type is TokenType.L_BRACKET) - (self._curr.token_type is TokenType.R_BRACKET)
+                self._advance()
+            if depth:
+                self.raise_error("expected ] at the end of the window", opened)
+            closed = self._prev
+            return Bracket(self.sql[opened.end + 1 : closed.start], opened.end + 1, self._span(opened, closed))
+
+        # ---- joins and subqueries
+
+        def _parse_join(self, *args: Any, **kwargs: Any) -> exp.Join | None:
+            if self._match(TokenType.COMMA):
+                return exp.Join(this=self._parse_table())
+            lookup = (
+                self._curr is not None and self._curr.text.upper() == "LOOKUP" and bool(self._match_text_seq("LOOKUP"))
+            )
+            first = self._curr
+            join: exp.Join | None = super()._parse_join(*args, **kwargs)
+            if join is None:
+                if lookup:
+                    self.raise_error("expected JOIN after LOOKUP")
+                return None
+            join.meta["start"], join.meta["end"] = first.start, first.end
+            join.set("lookup", lookup)
+            if self._match_text_seq("WITHIN"):
+                join.set("within", self._quantity("a duration or a number of rows"))
+            return join
+
+        def _parse_in(self, *args: Any, **kwargs: Any) -> exp.In:
+            found: exp.In = super()._parse_in(*args, **kwargs)
+            if found.args.get("query") is not None:
+                past = []
+                while (one := self._past()) is not None:
+                    past.append(one)
+                found.set("past", past)
+            return found
+
+
+def _error(e: ParseError, text: str) -> AstralError:
+    for found in e.errors:
+        length = max(1, len(found.get("highlight") or "x"))
+        line, column = found.get("line") or 1, found.get("col") or 1
+        # sqlglot counts the column of a token's last character.
+        span = Span(line, max(1, column - length + 1), length, text)
+        description = str(found.get("description") or "cannot read this")
+        description = "this cannot stand here" if description.startswith("Invalid expression") else description
+        if description.startswith("Required keyword"):
+            description = "something is missing here"
+        if description == "Expecting )":
+            description = "expected )"
+        return ExpressionError(description, span=span)
+    return ExpressionError("cannot read the query")
+
+
+def parse(text: str) -> tuple[list[Parsed], list[AstralError]]:
+    """All statements of a text, and what is wrong with those that cannot be read."""
+    try:
+        tokens = AstralSQL().tokenize(text)
+    except TokenError as e:
+        return [], [ExpressionError("a quote or a comment is not closed", hint=str(e).splitlines()[0])]
+    statements: list[Parsed] = []
+    errors: list[AstralError] = []
+    chunk: list[Token] = []
+    for token in [*tokens, None]:
+        if token is not None and token.token_type is not TokenType.SEMICOLON:
+            chunk.append(token)
+            continue
+        if chunk:
+            try:
+                parsed = AstralSQL().parser().parse(chunk, text)
+                statements += [f.args["value"] for f in parsed if isinstance(f, ParsedStatement)]
+            except ParseError as e:
+                errors.append(_error(e, text))
+            except RecursionError:
+                errors.append(ExpressionError("the statement is nested too deeply"))
+        chunk = []
+    return statements, errors

@@ -1,0 +1,113 @@
+"""Names in a query: which attribute of the operator at hand a column means, of which item of FROM."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from sqlglot import exp
+
+from astralq.algebra.base import STAMP, Operator
+from astralq.errors import ExpressionError, SchemaError, nearest
+from astralq.expr.nodes import Column, Expr
+from astralq.expr.parse import Binder
+from astralq.schema import Schema
+from astralq.space import Region
+
+PSEUDO = tuple(a.name for a in STAMP)
+
+
+@dataclass
+class Entry:
+    """An item of FROM: its alias, and its columns as (name in the query, attribute of the operator)."""
+
+    alias: str | None
+    columns: list[tuple[str, str]]
+    hidden: dict[str, str] = field(default_factory=dict)
+
+    def find(self, name: str) -> str | None:
+        wanted = name.lower()
+        shown = next((a for n, a in self.columns if n.lower() == wanted), None)
+        return shown if shown is not None else self.hidden.get(wanted)
+
+
+@dataclass
+class Scope:
+    """The items of a FROM and the operator that has all of their attributes; `outer` for a correlated subquery."""
+
+    operator: Operator
+    entries: list[Entry]
+    outer: Scope | None = None
+
+    @property
+    def taken(self) -> set[str]:
+        """The names of attributes that must not be used again, in lower case."""
+        own = {n.lower() for n in self.operator.schema.names}
+        return own | (self.outer.taken if self.outer is not None else set())
+
+    @property
+    def schema(self) -> Schema:
+        """What expressions may read: the operator's attributes and pseudo-columns, and the outer query's attributes."""
+        readable = self.operator.readable
+        if self.outer is None:
+            return readable
+        return Schema(readable.attributes + self.outer.operator.schema.attributes, readable.location)
+
+    def resolve(self, name: str, qualifier: str | None) -> str:
+        """The attribute that a column means."""
+        found = [(e, a) for e in self._entries(qualifier) if (a := e.find(name)) is not None]
+        if len(found) > 1:
+            choices = " or ".join(f"{e.alias}.{name}" for e, _ in found)
+            raise SchemaError(f"{name!r} is ambiguous", hint=f"write {choices}")
+        if found:
+            return found[0][1]
+        if name.lower() in PSEUDO and self.operator.stamped:
+            return name.lower()
+        if self.outer is not None:
+            try:
+                return self.outer.resolve(name, qualifier)
+            except SchemaError:
+                pass
+        raise self._unknown(name, qualifier)
+
+    def _entries(self, qualifier: str | None) -> list[Entry]:
+        if qualifier is None:
+            return self.entries
+        return [e for e in self.entries if e.alias is not None and e.alias.lower() == qualifier.lower()]
+
+    def _unknown(self, name: str, qualifier: str | None) -> SchemaError:
+        if qualifier is not None and not self._entries(qualifier):
+            aliases = [e.alias for e in self.entries if e.alias is not None]
+            return SchemaError(f"{qualifier!r} is not in FROM", hint=nearest(qualifier, aliases))
+        names = [n for e in self._entries(qualifier) for n, _ in e.columns]
+        if name.lower() in PSEUDO:
+            return SchemaError(
+                f"{name} is there only for tuples of a stream", hint="use it before joining or aggregating them"
+            )
+        return SchemaError(
+            f"unknown attribute {name!r}: the attributes are {', '.join(dict.fromkeys(names))}",
+            hint=nearest(name, names),
+        )
+
+
+class ScopeBinder(Binder):
+    """Binds expressions in a scope: qualified names, 004's AvgSpd(R)."""
+
+    def __init__(self, scope: Scope, regions: dict[str, Region], source: str) -> None:
+        super().__init__(scope.schema, regions, source)
+        self.scope = scope
+
+    def column(self, node: exp.Column) -> Expr:
+        if node.args.get("db") is not None:
+            raise ExpressionError(f"{node.sql()} has too many parts", hint="write alias.attribute")
+        name = self.scope.resolve(node.name, node.table or None)
+        attribute = self.schema[name]
+        return Column(attribute.type, attribute.name)
+
+    def _function(self, node: exp.Anonymous) -> Expr:
+        if str(node.this).lower() in ("avgspd", "average_speed", "path_length"):
+            aliases = {(e.alias or "").lower() for e in self.scope.entries}
+            if [a.name.lower() for a in node.expressions if isinstance(a, exp.Column)] == [
+                n for n in (a.name.lower() for a in node.expressions) if n in aliases
+            ]:
+                node = exp.Anonymous(this=node.this, expressions=[])
+        return super()._function(node)

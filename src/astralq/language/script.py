@@ -1,0 +1,138 @@
+"""A file of statements: sources, views and regions are declared, queries are bound to the algebra."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+from astralq.algebra.base import Operator
+from astralq.algebra.sources import Origin, StartedAt
+from astralq.algebra.ticks import Tick
+from astralq.errors import AstralError, PlanError, nearest
+from astralq.language.binder import Environment, QueryBinder
+from astralq.language.declarations import amount, region, relation_source, stream_source
+from astralq.language.grammar import parse
+from astralq.language.syntax import (
+    Name,
+    Parsed,
+    QueryStatement,
+    RegionDeclaration,
+    RelationDeclaration,
+    SetTick,
+    StartAt,
+    StreamDeclaration,
+    ViewDeclaration,
+)
+from astralq.timeline import Instant, instant
+
+DIALECTS = ("astral", "cql", "sneeql")
+
+
+@dataclass(frozen=True)
+class Statement:
+    """A query of a script, bound: its number among the queries (1, 2, …), its start if START AT gave one, its text."""
+
+    number: int
+    operator: Operator
+    t0: Instant | None
+    text: str
+    sink: Origin | None = None
+
+
+@dataclass(frozen=True)
+class Script:
+    """The queries of a file, in order."""
+
+    queries: tuple[Statement, ...]
+
+
+class ScriptError(AstralError):
+    """All that is wrong with a script, in the order of the text."""
+
+    def __init__(self, errors: list[AstralError]) -> None:
+        super().__init__(errors[0].message, hint=errors[0].hint, span=errors[0].span)
+        self.errors = errors
+
+    def __str__(self) -> str:
+        return "\n\n".join(map(str, self.errors))
+
+
+class _Reader:
+    """Goes through the statements; an error in one does not keep the others from being read."""
+
+    def __init__(self, text: str, dialect: str) -> None:
+        self.env = Environment(text, dialect)
+        self.t0: Instant | None = None
+        self.queries: list[Statement] = []
+
+    def read(self, statement: Parsed) -> None:
+        match statement:
+            case StreamDeclaration() | RelationDeclaration():
+                self._declare(statement.name, self._source(statement))
+            case RegionDeclaration():
+                self.env = replace(self.env, regions={**self.env.regions, statement.name.text: region(statement)})
+            case ViewDeclaration():
+                query = QueryBinder(self.env).bind(statement.query)
+                # A view keeps the start that is in force where it is created.
+                self._declare(statement.name, query if self.t0 is None else StartedAt(query, self.t0))
+            case StartAt():
+                try:
+                    self.t0 = instant(statement.moment.text)
+                except AstralError as e:
+                    raise e.at(statement.moment.span) from None
+            case SetTick():
+                if self.env.dialect != "cql":
+                    raise PlanError(
+                        "ticks belong to the cql dialect", hint="--dialect cql", span=statement.duration.span
+                    )
+                self.env = replace(self.env, tick=amount(statement.duration))
+            case QueryStatement():
+                operator = QueryBinder(self.env).bind(statement.query)
+                self.queries.append(Statement(len(self.queries) + 1, operator, self.t0, statement.text, statement.sink))
+
+    def _source(self, declared: StreamDeclaration | RelationDeclaration) -> Operator:
+        dialect = self.env.dialect
+        try:
+            source: Operator = (
+                stream_source(declared, dialect)
+                if isinstance(declared, StreamDeclaration)
+                else relation_source(declared, dialect)
+            )
+        except AstralError as e:
+            raise e.at(declared.name.span) from None
+        return Tick(source, self.env.tick) if dialect == "cql" else source
+
+    def _declare(self, name: Name, operator: Operator) -> None:
+        if name.text.lower() in self.env.named:
+            raise PlanError(f"{name.text!r} is declared twice", hint="choose another name", span=name.span)
+        self.env = self.env.with_named(name.text, operator)
+
+
+def read_script(text: str, dialect: str = "astral") -> Script:
+    """Reads and binds all statements of a text, or raises a ScriptError with all that is wrong.
+
+    >>> script = read_script('''
+    ...     CREATE STREAM s (v INT, ts TIMESTAMP) FROM csv 's.csv' TIMESTAMP BY ts;
+    ...     ISTREAM(SELECT count(*) AS n FROM s [RANGE 1 MINUTE]);
+    ... ''')
+    >>> script.queries[0].operator
+    ISTREAM
+    └─ AGGREGATE count(*) AS n
+       └─ WINDOW [RANGE 1 MINUTE]
+          └─ STREAM s
+    """
+    if dialect not in DIALECTS:
+        raise PlanError(
+            f"unknown dialect {dialect!r}", hint=nearest(dialect, DIALECTS) or f"the dialects are {', '.join(DIALECTS)}"
+        )
+    statements, errors = parse(text)
+    reader = _Reader(text, dialect)
+    for statement in statements:
+        try:
+            reader.read(statement)
+        except AstralError as e:
+            errors.append(e)
+        except RecursionError:
+            errors.append(PlanError("the query is nested too deeply", hint="break it up with CREATE VIEW"))
+    if errors:
+        raise ScriptError(sorted(errors, key=lambda e: (e.span.line, e.span.column) if e.span else (0, 0)))
+    return Script(tuple(reader.queries))

@@ -1,0 +1,160 @@
+"""What the grammar gives: sqlglot's nodes for expressions and SELECT, and these for what streams need besides."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from sqlglot import exp
+
+from astralq.algebra.sources import Origin
+from astralq.errors import Span
+
+
+@dataclass(frozen=True)
+class Name:
+    """A name and where it stands."""
+
+    text: str
+    span: Span
+
+
+@dataclass(frozen=True)
+class ColumnDef:
+    """A declared attribute, with its type as text."""
+
+    name: Name
+    type: Name
+
+
+@dataclass(frozen=True)
+class Moment:
+    """When a row happens: an attribute, with a unit if it is a number."""
+
+    column: Name
+    unit: Name | None = None
+
+
+@dataclass(frozen=True)
+class StreamDeclaration:
+    """CREATE STREAM."""
+
+    name: Name
+    columns: tuple[ColumnDef, ...]
+    origin: Origin | None = None
+    every: Name | None = None
+    sites: tuple[Any, ...] = ()
+    timestamp: Moment | None = None
+    position_by: tuple[Name, ...] = ()
+    batch_by: Name | None = None
+    batch_each_row: bool = False
+    location: tuple[Name, Name] | None = None
+    planar: bool = False
+    lateness: Name | None = None
+
+
+@dataclass(frozen=True)
+class RelationDeclaration:
+    """CREATE RELATION."""
+
+    name: Name
+    columns: tuple[ColumnDef, ...]
+    origin: Origin
+    valid_from: Moment | None = None
+    valid_to: Name | None = None
+    change: Name | None = None
+    at: Moment | None = None
+    key: tuple[Name, ...] = ()
+    position_by: tuple[Name, ...] = ()
+
+
+@dataclass(frozen=True)
+class RegionDeclaration:
+    """CREATE REGION name AS 'wkt'."""
+
+    name: Name
+    wkt: Name
+
+
+@dataclass(frozen=True)
+class ViewDeclaration:
+    """CREATE VIEW name AS query."""
+
+    name: Name
+    query: exp.Expression
+
+
+@dataclass(frozen=True)
+class StartAt:
+    """START AT TIMESTAMP '…': t0 for the statements that follow."""
+
+    moment: Name
+
+
+@dataclass(frozen=True)
+class SetTick:
+    """SET TICK duration, in the cql dialect."""
+
+    duration: Name
+
+
+@dataclass(frozen=True)
+class QueryStatement:
+    """A query, and where INSERT INTO sends its answer."""
+
+    query: exp.Expression
+    text: str
+    sink: Origin | None = None
+
+
+Parsed = (
+    StreamDeclaration | RelationDeclaration | RegionDeclaration | ViewDeclaration | StartAt | SetTick | QueryStatement
+)
+
+
+@dataclass(frozen=True)
+class Bracket:
+    """[…] after a stream or relation: its inside as text, and where that begins in the source."""
+
+    text: str
+    start: int
+    span: Span
+
+
+@dataclass(frozen=True)
+class Past:
+    """AT TIMESTAMP '…', AT START (no moment), or DELAYED BY a duration."""
+
+    moment: Name | None = None
+    delay: Name | None = None
+
+
+Postfix = Bracket | Past
+
+
+class ParsedStatement(exp.Expression):
+    """Carries a parsed statement through sqlglot's parser."""
+
+    arg_types = {"value": True}  # noqa: RUF012
+
+
+class Item(exp.Expression):
+    """An item of FROM: a table, a parenthesised query, a spread or a streamer, with what follows it."""
+
+    arg_types = {"this": True, "postfixes": False, "alias": False, "joins": False}  # noqa: RUF012
+
+    @property
+    def postfixes(self) -> list[Postfix]:
+        return self.args.get("postfixes") or []
+
+
+class SpreadItem(exp.Expression):
+    """SPREAD [ALL] (item [BY attributes])."""
+
+    arg_types = {"this": True, "all": False, "by": False}  # noqa: RUF012
+
+
+class StreamerQuery(exp.Expression):
+    """ISTREAM(q), DSTREAM(q) or RSTREAM(q), with EVERY d or ON INSERT."""
+
+    arg_types = {"this": True, "kind": True, "every": False, "on_insert": False, "alias": False, "with_": False}  # noqa: RUF012

@@ -1,0 +1,473 @@
+"""The inside of a window's brackets: from text to a schedule and a scope.
+
+The bounds of [ALPHA … BETA …] and [FOR …] are linear forms in j or t with amounts of time, not scalar expressions.
+"""
+
+from __future__ import annotations
+
+import operator
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import time
+
+from astralq.algebra.schedules import Loop, Measure, Schedule, TimeOfDay
+from astralq.algebra.scopes import OfInstant, Scope
+from astralq.algebra.windows import (
+    WindowSpec,
+    fixed,
+    from_to,
+    general,
+    hop,
+    landmark,
+    last_batch,
+    last_row,
+    moving,
+    range_,
+    rows,
+    tumble,
+    unbounded,
+)
+from astralq.errors import AstralError, Span, WindowError, nearest
+from astralq.space import is_distance
+from astralq.timeline import Duration, Instant, duration, instant
+
+_WORD = re.compile(
+    r"--[^\n]*|\s+|(?P<number>\d+(?:\.\d+)?)|(?P<string>'[^']*'|\"[^\"]*\"|‘[^’]*’|’[^’]*’)|(?P<word>[^\W\d]\w*)|(?P<sign>.)"
+)
+
+
+@dataclass(frozen=True)
+class Word:
+    kind: str
+    text: str
+    start: int
+    end: int
+
+
+@dataclass(frozen=True)
+class ScanEvery:
+    """[SCAN d], over a relation."""
+
+    every: Duration
+
+
+@dataclass(frozen=True)
+class InRegion:
+    """[RANGE BY region RATTR SPACE]."""
+
+    name: str
+
+
+@dataclass(frozen=True)
+class NowScope:
+    """[FROM NOW-a TO NOW-b SLIDE c], with amounts of time or rows: SNEEql's window."""
+
+    start: str | int
+    end: str | int
+    slide: str | int
+
+
+Read = WindowSpec | ScanEvery | InRegion | NowScope
+
+FORMS = (
+    *("RANGE", "ROWS", "NOW", "LAST", "UNBOUNDED", "FIXED", "LANDMARK", "TUMBLE", "HOP"),
+    *("FROM", "SCAN", "ALPHA", "START", "FOR", "PARTITION"),
+)
+
+
+class WindowReader:
+    """Reads one pair of brackets; its errors have a place in the whole source."""
+
+    def __init__(self, text: str, start: int, source: str) -> None:
+        self.source = source
+        self.words: list[Word] = []
+        for m in _WORD.finditer(text):
+            if m.lastgroup is not None:
+                self.words.append(Word(m.lastgroup, m[0], start + m.start(), start + m.end()))
+        self.end = start + len(text)
+        self.at = 0
+
+    # ---- words
+
+    def span(self, first: int, last: int) -> Span:
+        before = self.source[:first]
+        return Span(before.count("\n") + 1, first - (before.rfind("\n") + 1) + 1, max(1, last - first), self.source)
+
+    def fail(self, message: str, hint: str | None = None) -> WindowError:
+        word = self.words[self.at] if self.at < len(self.words) else None
+        first, last = (word.start, word.end) if word else (self.end, self.end + 1)
+        return WindowError(message, hint=hint, span=self.span(first, last))
+
+    def peek(self, *texts: str) -> bool:
+        ahead = self.words[self.at : self.at + len(texts)]
+        return len(ahead) == len(texts) and all(w.text.upper() == t for w, t in zip(ahead, texts, strict=True))
+
+    def take(self, *texts: str) -> bool:
+        if self.peek(*texts):
+            self.at += len(texts)
+            return True
+        return False
+
+    def expect(self, *texts: str) -> None:
+        if not self.take(*texts):
+            raise self.fail(f"expected {' '.join(texts)} in the window")
+
+    def word(self, what: str) -> Word:
+        if self.at >= len(self.words):
+            raise self.fail(f"expected {what}")
+        self.at += 1
+        return self.words[self.at - 1]
+
+    def number(self, what: str) -> int:
+        word = self.words[self.at] if self.at < len(self.words) else None
+        if word is None or word.kind != "number" or not word.text.isdigit():
+            raise self.fail(f"expected {what}")
+        self.at += 1
+        return int(word.text)
+
+    def amount(self, what: str = "a duration") -> str:
+        """A number with a unit, or both in quotes."""
+        word = self.words[self.at] if self.at < len(self.words) else None
+        if word is not None and word.kind == "string":
+            self.at += 1
+            return word.text[1:-1]
+        if word is None or word.kind != "number":
+            raise self.fail(f"expected {what}, for example 10 MINUTES")
+        self.at += 1
+        unit = self.words[self.at] if self.at < len(self.words) else None
+        if unit is None or unit.kind != "word":
+            raise self.fail(f"expected a unit after {word.text}", "write for example 10 MINUTES, or 5 ROWS")
+        self.at += 1
+        return f"{word.text} {unit.text}"
+
+    def slide(self) -> str | int:
+        """A slide: a duration, a distance, or a number of rows."""
+        word = self.words[self.at] if self.at < len(self.words) else None
+        after = self.words[self.at + 1] if self.at + 1 < len(self.words) else None
+        if (
+            word is not None
+            and word.kind == "number"
+            and (after is None or after.kind != "word" or after.text.upper() in _BEHIND_SLIDE)
+        ):
+            return self.number("a number of rows")  # ROWS 5 SLIDE 2
+        return _rows_or_text(self.amount("a duration or a number of rows"))
+
+    def moment(self) -> Instant:
+        self.take("TIMESTAMP")
+        word = self.word("a time in quotes")
+        if word.kind != "string":
+            self.at -= 1
+            raise self.fail("expected a time in quotes", "write for example TIMESTAMP '2024-05-01T12:00:00Z'")
+        return instant(word.text[1:-1])
+
+    # ---- forms
+
+    def read(self) -> Read:
+        """The whole of the brackets."""
+        first = self.words[0].start if self.words else self.end
+        try:
+            found = self._read()
+        except AstralError as e:
+            raise e.at(self.span(first, self.end)) from None
+        if self.at < len(self.words):
+            raise self.fail(f"{self.words[self.at].text!r} cannot stand here", "the window is complete before it")
+        return found
+
+    def _read(self) -> Read:
+        partition: tuple[str, ...] = ()
+        if self.take("PARTITION", "BY"):
+            names = [self.word("an attribute").text]
+            while self.take(","):
+                names.append(self.word("an attribute").text)
+            partition = tuple(n.strip("`") for n in names)
+        found = self._form()
+        if isinstance(found, WindowSpec):
+            if partition:
+                found = found.by(*partition)
+            if self.take("DELAY"):
+                found = found.delayed(_rows_or_text(self.amount("a delay")))
+        elif partition:
+            raise self.fail("this window cannot be partitioned")
+        return found
+
+    def _form(self) -> Read:
+        if self.take("NOW"):
+            return range_("0 s")
+        if self.take("LAST", "BATCH"):
+            return last_batch()
+        if self.take("LAST", "ROW"):
+            return last_row()
+        if self.take("UNBOUNDED") or self.take("RANGE", "UNBOUNDED") or self.take("ROWS", "UNBOUNDED"):
+            return unbounded()
+        if self.take("RANGE", "BY"):
+            return self._range_by()
+        if self.take("RANGE"):
+            return self._sliding(self.amount())
+        if self.take("ROWS"):
+            return self._sliding(self.number("a number of rows"))
+        if self.take("FIXED", "FROM"):
+            start = self.moment()
+            self.expect("TO")
+            return fixed(start, self.moment())
+        if self.take("LANDMARK"):
+            start = self.moment()
+            self.expect("SLIDE")
+            return landmark(start, self.amount())
+        if self.take("TUMBLE"):
+            return tumble(self.amount())
+        if self.take("HOP"):
+            size = self.amount()
+            self.expect("EVERY")
+            return hop(size, self.amount())
+        if self.take("SCAN"):
+            return ScanEvery(duration(self.amount()))
+        if self.take("FROM"):
+            return self._from_now()
+        if self.take("ALPHA"):
+            return self._alpha_beta()
+        if self.take("START"):
+            return self._start_end()
+        if self.take("FOR"):
+            return self._for()
+        word = self.words[self.at].text if self.at < len(self.words) else "]"
+        raise self.fail(
+            f"expected a window, not {word}", nearest(word, FORMS) or "write for example [RANGE 10 MINUTES]"
+        )
+
+    def _sliding(self, held: str | int) -> WindowSpec:
+        """RANGE x or ROWS n, with a slide, two slides by time of day, or none."""
+        if not self.take("SLIDE"):
+            return rows(held) if isinstance(held, int) else range_(held)
+        slide = self.slide()
+        if not self.take("BETWEEN"):
+            return rows(held, slide) if isinstance(held, int) else range_(held, slide)
+        start = _time_of_day(self.word("a time of day").text)
+        self.expect("AND")
+        end = _time_of_day(self.word("a time of day").text)
+        self.expect("ELSE", "SLIDE")
+        outside = self.amount()
+        zone = self.word("a time zone").text.strip("'\"") if self.take("AT", "TIME", "ZONE") else "UTC"
+        base = rows(held) if isinstance(held, int) else range_(held)
+        schedule: Schedule = TimeOfDay(start, end, duration(str(slide)), duration(outside), zone)
+        return WindowSpec(schedule, base.scope)
+
+    def _range_by(self) -> Read:
+        """004: RANGE BY v1 RATTR SPACE|TIME [SLIDE BY v2 SATTR SPACE|TIME]."""
+        word = self.words[self.at] if self.at < len(self.words) else None
+        if word is not None and word.kind == "word":
+            self.at += 1
+            self.expect("RATTR", "SPACE")
+            return InRegion(word.text)
+        width = self._attributed(self.amount("a distance or a duration"), "RATTR")
+        if not self.take("SLIDE", "BY"):
+            if is_distance(width):
+                raise self.fail("a moving window needs SLIDE BY", "write … SLIDE BY '10 km' SATTR SPACE")
+            return range_(width)
+        slide = self._attributed(self.amount("a distance or a duration"), "SATTR")
+        return moving(width, slide)
+
+    def _attributed(self, amount: str, keyword: str) -> str:
+        """The amount, which has to be of the measure that RATTR or SATTR names."""
+        self.expect(keyword)
+        wants_space = self.take("SPACE")
+        if not wants_space:
+            self.expect("TIME")
+        if is_distance(amount) != wants_space:
+            self.at -= 1
+            raise self.fail(f"{amount!r} is not a {'distance' if wants_space else 'duration'}")
+        return amount
+
+    def _from_now(self) -> NowScope:
+        start, end = self._now(), ("0", "")
+        self.expect("TO")
+        end = self._now()
+        self.expect("SLIDE")
+        slide = self.slide()
+        if isinstance(slide, int):
+            return NowScope(int(start[0]), int(end[0]), slide)
+        unit = slide.split()[-1]
+        lo, hi = (f"{n} {u or unit}" for n, u in (start, end))
+        return NowScope(lo, hi, slide)
+
+    def _now(self) -> tuple[str, str]:
+        """NOW or NOW-n: n counts in SLIDE's unit unless it has its own."""
+        self.expect("NOW")
+        if not self.take("-"):
+            return "0", ""
+        count = str(self.number("a number"))
+        word = self.words[self.at] if self.at < len(self.words) else None
+        if word is not None and word.kind == "word" and word.text.upper() not in ("TO", "SLIDE"):
+            self.at += 1
+            return count, "" if word.text.upper() in ("ROW", "ROWS") else word.text
+        return count, ""
+
+    def _linear(self, variable: str, stop: tuple[str, ...]) -> tuple[str, str]:
+        """A sum of terms n, n*j, j*n, j with units: its factor of the variable and its constant, as amounts."""
+        totals: dict[bool, list[tuple[int, str, str]]] = {True: [], False: []}
+        sign = 1
+        while self.at < len(self.words) and self.words[self.at].text.upper() not in stop:
+            if self.take("+"):
+                sign = 1
+            elif self.take("-"):
+                sign = -1
+            number, unit, has_variable = self._term(variable)
+            totals[has_variable].append((sign, number, unit))
+            sign = 1
+        return _total(totals[True]), _total(totals[False])
+
+    def _term(self, variable: str) -> tuple[str, str, bool]:
+        number, unit, has_variable, seen = "1", "", False, False
+        while True:
+            word = self.word(f"a number or {variable}")
+            if word.text.lower() == variable:
+                has_variable = True
+            elif word.kind == "number":
+                number = word.text
+                following = self.words[self.at] if self.at < len(self.words) else None
+                if (
+                    following is not None
+                    and following.kind == "word"
+                    and following.text.lower() != variable
+                    and (following.text.upper() not in _KEYWORDS)
+                ):
+                    unit = following.text
+                    self.at += 1
+            elif word.kind == "string":
+                number, _, unit = word.text[1:-1].strip().partition(" ")
+            else:
+                self.at -= 1
+                raise self.fail(f"expected a number or {variable}", "bounds are linear, for example 2s*j + 3s")
+            seen = True
+            if not self.take("*"):
+                break
+        assert seen
+        return number, unit, has_variable
+
+    def _alpha_beta(self) -> WindowSpec:
+        alpha = self._linear("j", ("BETA",))
+        self.expect("BETA")
+        beta = self._linear("j", ("RATE",))
+        self.expect("RATE")
+        return _general(alpha, beta, self.slide())
+
+    def _start_end(self) -> WindowSpec:
+        """000 §6.1.3: START a END b RATE r ADVANCE START c END d."""
+        start = self._linear("j", ("END",))[1]
+        self.expect("END")
+        end = self._linear("j", ("RATE",))[1]
+        self.expect("RATE")
+        rate = self.slide()
+        self.expect("ADVANCE", "START")
+        start_adv = self._linear("j", ("END",))[1]
+        self.expect("END")
+        end_adv = self._linear("j", ("DELAY",))[1]
+        return _general((start_adv, start), (end_adv, end), rate)
+
+    def _for(self) -> WindowSpec:
+        """000 §6.1.4: FOR (t = a; t < b; t = t + c) FROM begin TO end."""
+        opened = self.at
+        self.expect("(", "T", "=")
+        init = self.moment()
+        self.expect(";", "T")
+        sign = self.word("a comparison").text
+        sign += "=" if self.take("=") else ""
+        if sign not in _COMPARED:
+            raise self.fail(f"expected t < or t <= and a time, not {sign}")
+        limit = self.moment()
+        self.expect(";", "T", "=", "T", "+")
+        step = duration(self.amount())
+        self.expect(")")
+        text = self.source[self.words[opened].start : self.words[self.at - 1].end]
+        self.expect("FROM")
+        begin = self._of_t(("TO",))
+        self.expect("TO")
+        end = self._of_t(("DELAY",))
+        test = _COMPARED[sign]
+        schedule = Loop(" ".join(text.split()), init, lambda t: test(t, limit), lambda t: Instant(t + step))
+        return WindowSpec(schedule, Scope(Measure.TIME, begin, end))
+
+    def _of_t(self, stop: tuple[str, ...]) -> OfInstant:
+        first = self.at
+        if self.peek("TIMESTAMP") or (self.at < len(self.words) and self.words[self.at].kind == "string"):
+            moment = self.moment()
+            text = self.source[self.words[first].start : self.words[self.at - 1].end]
+            return OfInstant(text, lambda _: moment)
+        factor, constant = self._linear("t", stop)
+        if self.at == first:
+            raise self.fail("expected a bound, for example t - 5 SECONDS")
+        text = " ".join(self.source[self.words[first].start : self.words[self.at - 1].end].split())
+        k = int(factor.split()[0])
+        shift = duration(constant) if constant.split()[0] != "0" else 0
+        return OfInstant(text, lambda t: k * t + shift)
+
+
+_KEYWORDS = {"BETA", "RATE", "END", "START", "ADVANCE", "TO", "FROM", "DELAY", "SLIDE"}
+_BEHIND_SLIDE = {"DELAY", "BETWEEN"}
+_COMPARED: dict[str, Callable[[int, int], bool]] = {"<": operator.lt, "<=": operator.le}
+
+
+def _total(terms: list[tuple[int, str, str]]) -> str:
+    """The sum of terms of one unit, or of durations, as an amount; 0 if there is none."""
+    if not terms:
+        return "0"
+    units = {u.lower() for _, _, u in terms}
+    if units == {""}:
+        return str(sum(s * int(n) for s, n, _ in terms))
+    if len(units) == 1:
+        unit = terms[0][2]
+        if all(n.isdigit() for _, n, _ in terms):
+            return f"{sum(s * int(n) for s, n, _ in terms)} {unit}"
+    total = sum(s * (duration(f"{n} {u}") if u else _plain(n)) for s, n, u in terms)
+    return f"{total} us"
+
+
+def _plain(number: str) -> int:
+    if number != "0":
+        raise WindowError(f"{number} has no unit", hint="write for example 3s, or 3 ROWS throughout")
+    return 0
+
+
+def _general(alpha: tuple[str, str], beta: tuple[str, str], rate: str | int) -> WindowSpec:
+    """The general window; a rate in rows takes plain numbers, a rate in time durations."""
+    (a, b), (c, d) = (tuple(_bound(v, rate) for v in bound) for bound in (alpha, beta))
+    return general((a, b), (c, d), rate)
+
+
+def _bound(amount: str, rate: str | int) -> str | int:
+    number, _, unit = amount.partition(" ")
+    if isinstance(rate, int):
+        if unit and unit.lower() not in ("row", "rows"):
+            raise WindowError(
+                f"the bound {amount} is not in rows, as the rate is", hint="give bounds and rate in one measure"
+            )
+        return int(number)
+    if not unit:
+        return f"{number} {rate.split()[-1]}" if number == "0" else _no_unit(amount)
+    return amount
+
+
+def _no_unit(amount: str) -> str:
+    raise WindowError(f"the bound {amount} has no unit", hint="write for example 2s*j + 3s")
+
+
+def _rows_or_text(amount: str) -> str | int:
+    number, _, unit = amount.strip().partition(" ")
+    return int(number) if unit.lower() in ("row", "rows") and number.isdigit() else amount
+
+
+def _time_of_day(text: str) -> time:
+    try:
+        return time.fromisoformat(text.strip("'\""))
+    except ValueError:
+        raise WindowError(f"{text} is not a time of day", hint="write for example '07:00'") from None
+
+
+def read_window(text: str, start: int, source: str) -> Read:
+    """The window in a pair of brackets, whose inside begins at `start` in the source."""
+    return WindowReader(text, start, source).read()
+
+
+def as_spec(read: NowScope) -> WindowSpec:
+    """SNEEql's window as a temporal relation: the same scope, of which the last evaluation shows."""
+    return from_to(read.start, read.end, read.slide)
