@@ -99,6 +99,13 @@ class Rename(_Unary):
 
     names: tuple[tuple[str, str], ...]
 
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        # One form for one renaming: in the order of the attributes, with their own spelling.
+        order = sorted((self.child.schema.index(old), new) for old, new in self.names)
+        names = tuple((self.child.schema.names[k], new) for k, new in order if self.child.schema.names[k] != new)
+        object.__setattr__(self, "names", names)
+
     @cached_property
     def schema(self) -> Schema:
         new = {self.child.schema[old].name: name for old, name in self.names}

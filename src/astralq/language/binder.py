@@ -176,6 +176,8 @@ class QueryBinder:
         if where is None:
             return scope
         plain: list[exp.Expression] = []
+        if not any(True for _ in where.find_all(exp.Select, StreamerQuery)):
+            return replace(scope, operator=Select(scope.operator, self._condition(scope, where.this)))
         for conjunct in _conjuncts(where.this):
             inner, negated = _subquery_test(conjunct)
             if inner is None:
@@ -288,7 +290,8 @@ class QueryBinder:
             return self._grouped(scope, named, node)
         unique = uniquely_named(named)
         same = [(a.name, Column(a.type, a.name)) for a in scope.operator.schema]
-        return scope.operator if list(unique) == same else Project(scope.operator, unique)
+        only_stars = all(isinstance(i, exp.Star) for i in items)
+        return scope.operator if only_stars and list(unique) == same else Project(scope.operator, unique)
 
     def _items(self, scope: Scope, node: exp.Expression) -> list[Named]:
         """One item of SELECT: *, alias.*, Stamps(*), or an expression with its name."""

@@ -92,7 +92,7 @@ class FromBinder:
 
     def _entered(self, item: Item, several: bool, taken: set[str] | None = None) -> Scope:
         """The scope of one item."""
-        operator = self.item(item)
+        operator = self._renamed(item, self.item(item))
         alias = item.alias or (item.this.name if isinstance(item.this, exp.Table) else None)
         hidden: dict[str, str] = {}
         names = list(operator.schema.names)
@@ -103,6 +103,17 @@ class FromBinder:
         new = dict(zip(operator.schema.names, renamed.schema.names, strict=True))
         columns = [(n, new[n]) for n in names]
         return Scope(renamed, [Entry(alias, columns, {k: new[v] for k, v in hidden.items()})], self.outer)
+
+    def _renamed(self, item: Item, operator: Operator) -> Operator:
+        """FROM item AS alias(a, b, …) gives the attributes new names."""
+        alias = item.args.get("alias")
+        columns = [c.name for c in alias.args.get("columns") or []] if alias is not None else []
+        if not columns:
+            return operator
+        if len(columns) != len(operator.schema):
+            raise SchemaError(f"{item.alias} names {len(columns)} attributes, but there are {len(operator.schema)}")
+        pairs = tuple((old, new) for old, new in zip(operator.schema.names, columns, strict=True) if old != new)
+        return Rename(operator, pairs) if pairs else operator
 
     def item(self, item: Item) -> Operator:
         """The operator of an item with its windows and past states."""
@@ -244,7 +255,7 @@ class FromBinder:
                     hint="add WITHIN and a duration or a number of rows, or give one of them a window",
                 )
             pending = pending or Kind.STREAM in (a.kind, b.kind)
-            plain = condition == TRUE and how is JoinKind.INNER
+            plain = join.args.get("on") is None and condition == TRUE and how is JoinKind.INNER
             operator = Product(sides[0], sides[1]) if plain else Join(sides[0], sides[1], condition, how)
         entries = left.entries if how in (JoinKind.SEMI, JoinKind.ANTI) else [*left.entries, *kept]
         return Scope(operator, entries, self.outer), pending
@@ -294,6 +305,8 @@ def _kind(join: exp.Join) -> JoinKind:
 
 
 def _band(left: Operator, right: Operator, condition: Expr, within: Name) -> BandJoin:
+    if within.text == "UNBOUNDED":
+        return BandJoin(left, right, condition)
     number, _, unit = within.text.strip().partition(" ")
     if unit.strip().lower() in ("row", "rows"):
         return BandJoin(left, right, condition, None, int(number))

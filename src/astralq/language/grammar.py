@@ -205,10 +205,10 @@ class AstralSQL(ScalarSQL):
 
         def _create_relation(self, name: Name, columns: tuple[ColumnDef, ...] | None = None) -> RelationDeclaration:
             given: dict[str, Any] = {"name": name, "columns": self._columns() if columns is None else columns}
-            self._expect("FROM")
-            given["origin"] = self._origin()
+            if self._match_text_seq("FROM"):
+                given["origin"] = self._origin()
             while self._curr:
-                if self._match_text_seq("OPTIONS"):
+                if given.get("origin") is not None and self._match_text_seq("OPTIONS"):
                     given["origin"] = Origin(given["origin"].format, given["origin"].path, self._options())
                 elif self._match_text_seq("VALID", "FROM"):
                     column = self._name("an attribute")
@@ -240,7 +240,11 @@ class AstralSQL(ScalarSQL):
         # ---- queries
 
         def _query(self) -> exp.Expression:
-            found = self._parse_select()
+            if self._match(TokenType.L_PAREN):
+                found: Any = exp.Subquery(this=self._query())
+                self._match_r_paren()
+            else:
+                found = self._parse_select()
             if found is None:
                 self.raise_error("expected a query: SELECT, ISTREAM(…), DSTREAM(…), RSTREAM(…) or WITH")
             found = self._parse_query_modifiers(self._parse_set_operations(found))
@@ -271,7 +275,7 @@ class AstralSQL(ScalarSQL):
 
             def item() -> exp.Expression | None:
                 first = self._curr
-                found = self._parse_expression()
+                found = cast("exp.Expression | None", self._parse_expression())
                 if found is not None:
                     found.meta["text"] = self._find_sql(first, self._prev)
                     found.meta["start"], found.meta["end"] = first.start, self._prev.end
@@ -383,7 +387,11 @@ class AstralSQL(ScalarSQL):
             join.meta["start"], join.meta["end"] = first.start, first.end
             join.set("lookup", lookup)
             if self._match_text_seq("WITHIN"):
-                join.set("within", self._quantity("a duration or a number of rows"))
+                unbounded = self._curr
+                if self._match_text_seq("UNBOUNDED"):
+                    join.set("within", Name("UNBOUNDED", self._span(unbounded, unbounded)))
+                else:
+                    join.set("within", self._quantity("a duration or a number of rows"))
             return join
 
         def _parse_in(self, *args: Any, **kwargs: Any) -> exp.In:
@@ -421,10 +429,16 @@ def parse(text: str) -> tuple[list[Parsed], list[AstralError]]:
     statements: list[Parsed] = []
     errors: list[AstralError] = []
     chunk: list[Token] = []
+    depth = 0
     for token in [*tokens, None]:
-        if token is not None and token.token_type is not TokenType.SEMICOLON:
-            chunk.append(token)
-            continue
+        if token is not None:
+            depth += (token.token_type is TokenType.L_BRACKET) - (token.token_type is TokenType.R_BRACKET)
+            if token.token_type is TokenType.SEMICOLON and depth > 0:
+                token.token_type = TokenType.COLON  # in [FOR (…; …; …)], which is read as text
+            if token.token_type is not TokenType.SEMICOLON:
+                chunk.append(token)
+                continue
+        depth = 0
         if chunk:
             try:
                 parsed = AstralSQL().parser().parse(chunk, text)

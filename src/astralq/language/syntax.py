@@ -59,7 +59,7 @@ class RelationDeclaration:
 
     name: Name
     columns: tuple[ColumnDef, ...]
-    origin: Origin
+    origin: Origin | None = None
     valid_from: Moment | None = None
     valid_to: Name | None = None
     change: Name | None = None

@@ -307,10 +307,9 @@ class WindowReader:
         totals: dict[bool, list[tuple[int, str, str]]] = {True: [], False: []}
         sign = 1
         while self.at < len(self.words) and self.words[self.at].text.upper() not in stop:
-            if self.take("+"):
-                sign = 1
-            elif self.take("-"):
-                sign = -1
+            while self.peek("+") or self.peek("-"):
+                sign = -sign if self.peek("-") else sign
+                self.at += 1
             number, unit, has_variable = self._term(variable)
             totals[has_variable].append((sign, number, unit))
             sign = 1

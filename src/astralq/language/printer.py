@@ -1,0 +1,304 @@
+"""From the algebra back to text: a script that binds to the same operators."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from astralq.algebra.base import Kind, Operator
+from astralq.algebra.domain import AtInstant, Domain, Floor, Shift
+from astralq.algebra.relational import (
+    Distinct,
+    GroupBy,
+    Join,
+    JoinKind,
+    Product,
+    Project,
+    Rename,
+    Select,
+    SetKind,
+    SetOperation,
+    ValueSetOperation,
+)
+from astralq.algebra.schedules import AtInstants, Measure, Periodic
+from astralq.algebra.scopes import Back, Linear
+from astralq.algebra.sneeql import RowWindows, Scan, TimeWindows, WindowsProduct
+from astralq.algebra.sources import Origin, RelationSource, SensedSource, StartedAt, StreamSource
+from astralq.algebra.stream_ops import BandJoin, LookupJoin, Spread, StreamJoin, StreamProduct
+from astralq.algebra.streamers import DStream, Identity, IStream, RStream
+from astralq.algebra.ticks import Tick
+from astralq.algebra.window_text import window_text
+from astralq.algebra.windows import Window, WindowSpec, range_
+from astralq.errors import PlanError
+from astralq.expr.nodes import Inside, literal_text, quoted
+from astralq.schema import STRING
+from astralq.space import Region
+from astralq.timeline import Duration, Instant, format_duration, format_instant
+
+_JOINS = {
+    JoinKind.INNER: "JOIN",
+    JoinKind.LEFT: "LEFT JOIN",
+    JoinKind.RIGHT: "RIGHT JOIN",
+    JoinKind.FULL: "FULL JOIN",
+    JoinKind.SEMI: "LEFT SEMI JOIN",
+    JoinKind.ANTI: "LEFT ANTI JOIN",
+}
+
+
+_ITEMS = (
+    *(StreamSource, RelationSource, SensedSource, Tick, StartedAt),
+    *(Window, Scan, TimeWindows, RowWindows, Spread, Rename, Domain),
+)
+"""What stands in FROM by itself; everything else is a query of its own."""
+
+
+def dialect_of(operator: Operator) -> str:
+    """The dialect that an operator can be written in."""
+    if any(op.kind is Kind.WINDOWS for op in operator.walk()):
+        return "sneeql"
+    return "cql" if any(isinstance(op, Tick) for op in operator.walk()) else "astral"
+
+
+@dataclass
+class Printer:
+    """Writes one query; the sources, regions and views that it needs are gathered on the way."""
+
+    dialect: str
+    declarations: list[str] = field(default_factory=list)
+    declared: dict[str, object] = field(default_factory=dict)
+
+    # ---- queries
+
+    def query(self, op: Operator) -> str:
+        """A query that binds to the operator."""
+        match op:
+            case Select():
+                self._regions(op)
+                return f"SELECT * FROM {self.item(op.child)} WHERE {op.condition}"
+            case Project():
+                self._regions(op)
+                items = ", ".join(f"{e} AS {quoted(name)}" for name, e in op.items)
+                return f"SELECT {items} FROM {self.item(op.child)}"
+            case GroupBy():
+                return self._group_by(op)
+            case Distinct():
+                return f"SELECT DISTINCT * FROM {self.item(op.child)}"
+            case Product() | StreamProduct() | WindowsProduct():
+                left, right = op.children
+                return f"SELECT * FROM {self.item(left)}, {self.item(right)}"
+            case Join() | StreamJoin():
+                left, right = op.children
+                return self._joined(left, _JOINS[op.how], right, f"ON {op.condition}")
+            case LookupJoin():
+                return self._joined(op.stream, f"LOOKUP {_JOINS[op.how]}", op.relation, f"ON {op.condition}")
+            case BandJoin():
+                return self._joined(op.left, "JOIN", op.right, f"ON {op.condition} WITHIN {_band(op)}")
+            case SetOperation(how=SetKind.UNION):
+                return f"({self.query(op.left)}) UNION ALL ({self.query(op.right)})"
+            case ValueSetOperation():
+                every = " ALL" if op.all else ""
+                return f"({self.query(op.left)}) {op.how.value}{every} ({self.query(op.right)})"
+            case IStream() | DStream() | RStream():
+                return self._streamer(op)
+        if not isinstance(op, _ITEMS):
+            raise _no_form(op)
+        return f"SELECT * FROM {self.item(op)}"
+
+    def _joined(self, left: Operator, join: str, right: Operator, condition: str) -> str:
+        return f"SELECT * FROM {self.item(left)} {join} {self.item(right)} {condition}"
+
+    def _group_by(self, op: GroupBy) -> str:
+        if op.empty_row != (self.dialect != "cql") and not op.keys:
+            raise _no_form(op)
+        items = ", ".join(f"{e} AS {quoted(name)}" for name, e in (*op.keys, *op.aggregates))
+        keys = ", ".join(str(e) for _, e in op.keys)
+        return f"SELECT {items} FROM {self.item(op.child)}" + (f" GROUP BY {keys}" if op.keys else "")
+
+    def _streamer(self, op: IStream | DStream | RStream) -> str:
+        kind = {IStream: "ISTREAM", DStream: "DSTREAM", RStream: "RSTREAM"}[type(op)]
+        by_value = self.dialect == "cql" or op.child.kind is Kind.WINDOWS
+        if not isinstance(op, RStream) and (op.identity is Identity.VALUE) != by_value:
+            raise _no_form(op)
+        every = f" EVERY {format_duration(op.every)}" if op.every is not None else ""
+        if isinstance(op, RStream) and op.on_insert:
+            every = " ON INSERT"
+        return f"{kind}({self.query(op.child)}){every}"
+
+    # ---- items of FROM
+
+    def item(self, op: Operator) -> str:
+        """An item of FROM that binds to the operator."""
+        match op:
+            case StreamSource() | RelationSource() | SensedSource():
+                return self._source(op)
+            case Tick():
+                assert isinstance(op.child, StreamSource | RelationSource | SensedSource)
+                return self._source(op.child)
+            case StartedAt():
+                return self._view(op)
+            case Window():
+                return f"{self.item(op.child)} [{self._window(op.spec)}]"
+            case Scan():
+                return f"{self.item(op.child)} [SCAN {format_duration(op.every)}]"
+            case TimeWindows() | RowWindows():
+                return f"{self.item(op.child)} {op.label.removeprefix('WINDOWS ')}"
+            case Spread():
+                by = f" BY {', '.join(map(quoted, op.attributes))}" if op.attributes else ""
+                return f"SPREAD{' ALL' if op.all else ''}({self.item(op.child)}{by})"
+            case Rename():
+                names = ", ".join(map(quoted, op.schema.names))
+                return f"({self.query(op.child)}) AS renamed({names})"
+            case Domain():
+                return f"{self.item(op.child)} {_past(op)}"
+        return f"({self.query(op)})"
+
+    def _window(self, spec: WindowSpec) -> str:
+        scope = spec.scope
+        if isinstance(spec.schedule, AtInstants) and not isinstance(scope.hi, Linear):
+            raise PlanError(f"the window {spec} has no form in the language", hint="use [FOR …]")
+        if self.dialect == "cql" and scope.measure is Measure.TIME and isinstance(scope.lo, Back):
+            tick = Duration(self.tick)
+            wide = range_(f"{scope.lo.amount + tick} us").scope
+            whole = isinstance(spec.schedule, Periodic) and spec.schedule.every == tick
+            text = window_text(WindowSpec(range_("0 s").schedule if whole else spec.schedule, wide, 0, spec.partition))
+            return text if not spec.delay else f"{text} DELAY {format_duration(Duration(spec.delay))}"
+        return window_text(spec)
+
+    tick: int = 1_000_000
+
+    # ---- declarations
+
+    def _declare(self, name: str, value: object, text: str) -> None:
+        known = self.declared.get(name.lower())
+        if known is None:
+            self.declared[name.lower()] = value
+            self.declarations.append(text)
+        elif known != value:
+            raise PlanError(f"two different sources are called {name!r}", hint="rename one of them")
+
+    def _regions(self, op: Select | Project) -> None:
+        exprs = [op.condition] if isinstance(op, Select) else [e for _, e in op.items]
+        for e in (part for x in exprs for part in x.walk()):
+            if isinstance(e, Inside):
+                self._region(e.region)
+
+    def _region(self, region: Region) -> None:
+        text = f"CREATE REGION {quoted(region.name)} AS {literal_text(region.wkt, STRING)}"
+        self._declare(f"region {region.name}", region, text)
+
+    def _view(self, op: StartedAt) -> str:
+        inner = self.query(op.child)
+        name = f"view_{len(self.declarations) + 1}"
+        self._declare(name, op, f"START AT {_moment(op.t0)};\nCREATE VIEW {name} AS {inner}")
+        return name
+
+    def _source(self, source: StreamSource | RelationSource | SensedSource) -> str:
+        columns = ", ".join(f"{quoted(a.name)} {a.type}" for a in source.declared)
+        kind = "RELATION" if isinstance(source, RelationSource) else "STREAM"
+        parts = [f"CREATE {kind} {quoted(source.name)} ({columns})"]
+        match source:
+            case SensedSource():
+                types = source.declared[source.site].type
+                sites = ", ".join(literal_text(s, types) for s in source.sites)
+                parts.append(f"SENSED EVERY {format_duration(source.every)} AT SITES ({sites})")
+                parts += _origin(source.origin)
+            case StreamSource():
+                parts += [*_origin(source.origin), *_stream_clauses(source)]
+            case RelationSource():
+                parts += [*_origin(source.origin), *_relation_clauses(source)]
+        self._declare(source.name, source, " ".join(parts))
+        return quoted(source.name)
+
+
+def _origin(origin: Origin | None) -> list[str]:
+    if origin is None:
+        return []
+    parts = [f"FROM {origin.format} {literal_text(origin.path, STRING)}"]
+    if origin.options:
+        options = ", ".join(f"{quoted(k)} = {literal_text(v, STRING)}" for k, v in origin.options)
+        parts.append(f"OPTIONS ({options})")
+    return parts
+
+
+def _unit(unit: str | None) -> str:
+    return f" UNIT {unit}" if unit is not None else ""
+
+
+def _stream_clauses(source: StreamSource) -> list[str]:
+    moment = f"BY {quoted(source.timestamp)}{_unit(source.unit)}" if source.timestamp is not None else "ON ARRIVAL"
+    parts = [f"TIMESTAMP {moment}"]
+    if source.position_by:
+        parts.append(f"POSITION BY {', '.join(map(quoted, source.position_by))}")
+    if source.batch_by is not None:
+        parts.append(f"BATCH BY {quoted(source.batch_by)}")
+    if source.batch_each_row:
+        parts.append("BATCH EACH ROW")
+    if source.declared.location is not None:
+        location = source.declared.location
+        planar = " PLANAR" if location.planar else ""
+        parts.append(f"LOCATION BY ({quoted(location.x)}, {quoted(location.y)}){planar}")
+    if source.lateness:
+        parts.append(f"LATENESS {format_duration(source.lateness)}")
+    return parts
+
+
+def _relation_clauses(source: RelationSource) -> list[str]:
+    parts = []
+    if source.valid_from is not None:
+        to = f" TO {quoted(source.valid_to)}" if source.valid_to is not None else ""
+        parts.append(f"VALID FROM {quoted(source.valid_from)}{to}{_unit(source.unit)}")
+    if source.change is not None and source.at is not None:
+        parts.append(f"CHANGES BY {quoted(source.change)} AT {quoted(source.at)}{_unit(source.unit)}")
+    if source.key:
+        parts.append(f"KEY ({', '.join(map(quoted, source.key))})")
+    if source.position_by:
+        parts.append(f"POSITION BY {', '.join(map(quoted, source.position_by))}")
+    return parts
+
+
+def _band(op: BandJoin) -> str:
+    if op.within_rows is not None:
+        return f"{op.within_rows} ROWS"
+    return "UNBOUNDED" if op.within is None else format_duration(op.within)
+
+
+def _past(op: Domain) -> str:
+    match op.transform_, op.during:
+        case AtInstant(None), None:
+            return "AT START"
+        case AtInstant(at), during if at is not None and during == ((at, None),):
+            return f"AT {_moment(at)}"
+        case Shift(by), None:
+            return f"DELAYED BY {format_duration(by)}"
+        case Floor(every), None:
+            return f"[SCAN {format_duration(every)}]"
+    raise _no_form(op)
+
+
+def _moment(t: Instant) -> str:
+    return f"TIMESTAMP '{format_instant(t)}'"
+
+
+def _no_form(op: Operator) -> PlanError:
+    return PlanError(f"{op.label} has no form in the query language", hint="it can be built in Python only")
+
+
+def print_script(operator: Operator, t0: Instant | None = None) -> str:
+    """A script with the declarations and the query, which reads back as the same operator.
+
+    >>> from astralq import rows, stream
+    >>> s = stream("s", "id INT, v DOUBLE, ts TIMESTAMP", timestamp="ts")
+    >>> print(print_script(s[rows(3)].where("v > 1.5").istream().operator))
+    CREATE STREAM s (id INT, v DOUBLE, ts TIMESTAMP) TIMESTAMP BY ts;
+    ISTREAM(SELECT * FROM s [ROWS 3] WHERE v > 1.5);
+    """
+    printer = Printer(dialect_of(operator))
+    ticks = [op.period for op in operator.walk() if isinstance(op, Tick)]
+    lines = []
+    if ticks:
+        printer.tick = ticks[0]
+        lines.append(f"SET TICK {format_duration(ticks[0])}")
+    query = printer.query(operator)
+    lines += printer.declarations
+    if t0 is not None:
+        lines.append(f"START AT {_moment(t0)}")
+    return ";\n".join([*lines, query]) + ";"
