@@ -232,8 +232,10 @@ class QueryBinder:
         self, scope: Scope, query: exp.Expression, needs_value: bool
     ) -> tuple[Operator, Sequence[Expr], Expr | None]:
         """A subquery: its operator, the conditions that name the outer query, and its one value for IN."""
-        simple = isinstance(query, exp.Select) and not any(
-            query.args.get(k) for k in ("group", "having", "distinct", "with_")
+        simple = (
+            isinstance(query, exp.Select)
+            and query.args.get("from_") is not None
+            and not any(query.args.get(k) for k in ("group", "having", "distinct", "with_"))
         )
         if simple and isinstance(query, exp.Select) and self._streamer_in(list(query.expressions)) is None:
             binder = QueryBinder(self.env, scope)

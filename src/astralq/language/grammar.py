@@ -53,9 +53,8 @@ class AstralSQL(ScalarSQL):
         def _name(self, what: str) -> Name:
             token = self._curr
             found = self._parse_id_var(any_token=False)
-            if found is None:
-                self.raise_error(f"expected {what}")
-            assert isinstance(found, exp.Identifier)
+            if not isinstance(found, exp.Identifier):
+                self.raise_error(f"expected {what}", token)
             return Name(found.this, self._span(token, self._prev))
 
         def _string(self, what: str) -> Name:
@@ -87,6 +86,8 @@ class AstralSQL(ScalarSQL):
                     break
                 self._advance()
             if self._prev is first or self._prev.token_type is TokenType.NUMBER:
+                if not self._curr:
+                    self.raise_error(f"expected a unit after {first.text}", first)
                 self._advance()
             return Name(self._find_sql(first, self._prev), self._span(first, self._prev))
 
@@ -447,5 +448,10 @@ def parse(text: str) -> tuple[list[Parsed], list[AstralError]]:
                 errors.append(_error(e, text))
             except RecursionError:
                 errors.append(ExpressionError("the statement is nested too deeply"))
+            except (AttributeError, IndexError, KeyError, TypeError, ValueError):
+                # sqlglot's parser stumbles over some broken statements instead of saying what is wrong.
+                first = chunk[0]
+                span = Span(first.line, max(1, first.col - len(first.text) + 1), len(first.text), text)
+                errors.append(ExpressionError("this statement cannot be read", span=span))
         chunk = []
     return statements, errors

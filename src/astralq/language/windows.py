@@ -332,8 +332,8 @@ class WindowReader:
                 ):
                     unit = following.text
                     self.at += 1
-            elif word.kind == "string":
-                number, _, unit = word.text[1:-1].strip().partition(" ")
+            elif word.kind == "string" and (quoted := _QUOTED.fullmatch(word.text[1:-1])):
+                number, unit = quoted[1], quoted[2]
             else:
                 self.at -= 1
                 raise self.fail(f"expected a number or {variable}", "bounds are linear, for example 2s*j + 3s")
@@ -401,6 +401,7 @@ class WindowReader:
         return OfInstant(text, lambda t: k * t + shift)
 
 
+_QUOTED = re.compile(r"\s*(\d+(?:\.\d+)?)\s*([^\W\d]*)\s*")
 _KEYWORDS = {"BETA", "RATE", "END", "START", "ADVANCE", "TO", "FROM", "DELAY", "SLIDE"}
 _BEHIND_SLIDE = {"DELAY", "BETWEEN"}
 _COMPARED: dict[str, Callable[[int, int], bool]] = {"<": operator.lt, "<=": operator.le}
@@ -412,6 +413,8 @@ def _total(terms: list[tuple[int, str, str]]) -> str:
         return "0"
     units = {u.lower() for _, _, u in terms}
     if units == {""}:
+        if not all(n.isdigit() for _, n, _ in terms):
+            raise WindowError("a bound without a unit is a whole number of rows", hint="write for example 2s*j + 3s")
         return str(sum(s * int(n) for s, n, _ in terms))
     if len(units) == 1:
         unit = terms[0][2]
