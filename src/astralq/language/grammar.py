@@ -1,4 +1,4 @@
-"""The grammar: sqlglot's Spark SQL, with declarations, windows after a table, streamers, spread and past states.
+"""The grammar of queries: sqlglot's Spark SQL, with windows after a table, streamers, spread and past states.
 
 The inside of a window's brackets is kept as text here and read by language.windows.
 """
@@ -11,28 +11,19 @@ from sqlglot import exp
 from sqlglot.errors import ParseError, TokenError
 from sqlglot.tokens import Token, TokenType  # type: ignore[attr-defined]
 
-from astralq.algebra.sources import Origin
 from astralq.errors import AstralError, ExpressionError, Span
 from astralq.expr.parse import ScalarSQL
+from astralq.language.statements import StatementParser
 from astralq.language.syntax import (
     Bracket,
-    ColumnDef,
     Item,
-    Moment,
     Name,
     Parsed,
     ParsedStatement,
     Past,
     Postfix,
-    QueryStatement,
-    RegionDeclaration,
-    RelationDeclaration,
-    SetTick,
     SpreadItem,
-    StartAt,
-    StreamDeclaration,
     StreamerQuery,
-    ViewDeclaration,
 )
 
 STREAMERS = ("ISTREAM", "DSTREAM", "RSTREAM")
@@ -43,201 +34,7 @@ _NOT_ALIAS = {"LOOKUP", "WITHIN", "EVERY", "AT", "DELAYED", "BY"}
 class AstralSQL(ScalarSQL):
     """The query language as a sqlglot dialect."""
 
-    class Parser(ScalarSQL.Parser):
-        # ---- words and places
-
-        def _span(self, first: Token, last: Token) -> Span:
-            begin = self.sql.rfind("\n", 0, first.start) + 1
-            return Span(first.line, first.start - begin + 1, last.end - first.start + 1, self.sql)
-
-        def _name(self, what: str) -> Name:
-            token = self._curr
-            found = self._parse_id_var(any_token=False)
-            if not isinstance(found, exp.Identifier):
-                self.raise_error(f"expected {what}", token)
-            return Name(found.this, self._span(token, self._prev))
-
-        def _string(self, what: str) -> Name:
-            token = self._curr
-            if not self._match(TokenType.STRING):
-                self.raise_error(f"expected {what} in quotes")
-            return Name(token.text, self._span(token, token))
-
-        def _expect(self, *words: str) -> None:
-            if not self._match_text_seq(*words):
-                self.raise_error(f"expected {' '.join(words)}")
-
-        def _names(self, what: str) -> tuple[Name, ...]:
-            return tuple(self._parse_csv(lambda: self._name(what)))
-
-        def _wrapped_names(self, what: str) -> tuple[Name, ...]:
-            return tuple(self._parse_wrapped_csv(lambda: self._name(what)))
-
-        def _quantity(self, what: str = "a duration") -> Name:
-            """A number with its unit, or both in quotes: 5 SECONDS, '5 seconds'."""
-            first = self._curr
-            if self._match(TokenType.STRING):
-                return Name(first.text, self._span(first, first))
-            if not self._match(TokenType.NUMBER):
-                self.raise_error(f"expected {what}, for example 5 SECONDS")
-            # 5s and 5d come as casts: the unit is what stands behind the number in the text.
-            while self._curr.start == self._prev.end + 1 and self._curr.token_type is not TokenType.SEMICOLON:
-                if self._curr.token_type in (TokenType.R_PAREN, TokenType.COMMA, TokenType.R_BRACKET):
-                    break
-                self._advance()
-            if self._prev is first or self._prev.token_type is TokenType.NUMBER:
-                if not self._curr:
-                    self.raise_error(f"expected a unit after {first.text}", first)
-                self._advance()
-            return Name(self._find_sql(first, self._prev), self._span(first, self._prev))
-
-        # ---- statements
-
-        def _parse_statement(self) -> exp.Expression | None:
-            if self._prev and self._prev.token_type in (TokenType.L_PAREN, TokenType.R_PAREN):
-                return self._query()  # in WITH … AS (…), or behind it
-            first = self._curr
-            parsed = self._declaration()
-            if parsed is None:
-                parsed = QueryStatement(self._query(), self._find_sql(first, self._prev))
-            return ParsedStatement(value=parsed)
-
-        def _declaration(self) -> Parsed | None:
-            if self._match_text_seq("CREATE", "STREAM"):
-                return self._create_stream(self._name("the stream's name"))
-            if self._match_text_seq("CREATE", "RELATION"):
-                return self._create_relation(self._name("the relation's name"))
-            if self._match_text_seq("CREATE", "REGION"):
-                name = self._name("the region's name")
-                self._expect("AS")
-                return RegionDeclaration(name, self._string("the region's WKT"))
-            if self._match_text_seq("CREATE", "VIEW"):
-                name = self._name("the view's name")
-                self._expect("AS")
-                return ViewDeclaration(name, self._query())
-            if self._match_text_seq("CREATE"):
-                self.raise_error("expected STREAM, RELATION, REGION or VIEW")
-            if self._match_text_seq("START", "AT"):
-                self._expect("TIMESTAMP")
-                return StartAt(self._string("a time"))
-            if self._match_text_seq("SET", "TICK"):
-                return SetTick(self._quantity())
-            if self._match_text_seq("INSERT", "INTO"):
-                sink = self._with_options(self._origin())
-                first = self._curr
-                query = self._query()
-                return QueryStatement(query, self._find_sql(first, self._prev), sink)
-            if self._next is not None and self._next.token_type is TokenType.COLON:
-                return self._sneeql_declaration()
-            return None
-
-        def _columns(self, separator: TokenType | None = None) -> tuple[ColumnDef, ...]:
-            """(name TYPE, …), or SNEEql's (name:type, …)."""
-
-            def column() -> ColumnDef:
-                name = self._name("an attribute's name")
-                if separator is not None and not self._match(separator):
-                    self.raise_error("expected : and a type")
-                first, depth = self._curr, 0
-                while self._curr and (depth or self._curr.token_type not in (TokenType.COMMA, TokenType.R_PAREN)):
-                    depth += (self._curr.token_type is TokenType.L_PAREN) - (self._curr.token_type is TokenType.R_PAREN)
-                    self._advance()
-                if self._prev.end < first.start:
-                    self.raise_error(f"expected the type of {name.text}")
-                return ColumnDef(name, Name(self._find_sql(first, self._prev), self._span(first, self._prev)))
-
-            return tuple(self._parse_wrapped_csv(column))
-
-        def _origin(self) -> Origin:
-            form = self._name("a format, for example csv")
-            return Origin(form.text.lower(), self._string("a path").text)
-
-        def _with_options(self, origin: Origin) -> Origin:
-            return Origin(origin.format, origin.path, self._options()) if self._match_text_seq("OPTIONS") else origin
-
-        def _options(self) -> tuple[tuple[str, str], ...]:
-            def option() -> tuple[str, str]:
-                name = self._name("an option's name").text
-                if not self._match(TokenType.EQ):
-                    self.raise_error("expected = and a value in quotes")
-                return name, self._string("the option's value").text
-
-            return tuple(self._parse_wrapped_csv(option))
-
-        def _unit(self) -> Name | None:
-            return self._name("SECONDS, MILLISECONDS or MICROSECONDS") if self._match_text_seq("UNIT") else None
-
-        def _create_stream(self, name: Name, columns: tuple[ColumnDef, ...] | None = None) -> StreamDeclaration:
-            given: dict[str, Any] = {"name": name, "columns": self._columns() if columns is None else columns}
-            while self._curr:
-                if self._match_text_seq("SENSED", "EVERY") or self._match_text_seq("EVERY"):
-                    given["every"] = self._quantity()
-                    self._expect("AT", "SITES")
-                    given["sites"] = tuple(self._parse_wrapped_csv(self._parse_primary))
-                elif self._match_text_seq("FROM"):
-                    given["origin"] = self._origin()
-                elif self._match_text_seq("OPTIONS"):
-                    if given.get("origin") is None:
-                        self.raise_error("expected FROM format 'path' before OPTIONS")
-                    given["origin"] = Origin(given["origin"].format, given["origin"].path, self._options())
-                elif self._match_text_seq("TIMESTAMP", "ON", "ARRIVAL"):
-                    given["timestamp"] = None
-                elif self._match_text_seq("TIMESTAMP", "BY"):
-                    given["timestamp"] = Moment(self._name("the timestamp's attribute"), self._unit())
-                elif self._match_text_seq("POSITION", "BY"):
-                    given["position_by"] = self._names("an attribute")
-                elif self._match_text_seq("BATCH", "BY"):
-                    given["batch_by"] = self._name("an attribute")
-                elif self._match_text_seq("BATCH", "EACH", "ROW"):
-                    given["batch_each_row"] = True
-                elif self._match_text_seq("LOCATION", "BY"):
-                    x_y = self._wrapped_names("an attribute")
-                    if len(x_y) != 2:
-                        self.raise_error("a location is two attributes: LOCATION BY (lon, lat)")
-                    given["location"] = x_y
-                    given["planar"] = bool(self._match_text_seq("PLANAR"))
-                elif self._match_text_seq("LATENESS"):
-                    given["lateness"] = self._quantity()
-                else:
-                    self.raise_error(
-                        "expected FROM, OPTIONS, TIMESTAMP, POSITION BY, BATCH, LOCATION BY, LATENESS or SENSED EVERY"
-                    )
-            return StreamDeclaration(**given)
-
-        def _create_relation(self, name: Name, columns: tuple[ColumnDef, ...] | None = None) -> RelationDeclaration:
-            given: dict[str, Any] = {"name": name, "columns": self._columns() if columns is None else columns}
-            if self._match_text_seq("FROM"):
-                given["origin"] = self._origin()
-            while self._curr:
-                if given.get("origin") is not None and self._match_text_seq("OPTIONS"):
-                    given["origin"] = Origin(given["origin"].format, given["origin"].path, self._options())
-                elif self._match_text_seq("VALID", "FROM"):
-                    column = self._name("an attribute")
-                    if self._match_text_seq("TO"):
-                        given["valid_to"] = self._name("an attribute")
-                    given["valid_from"] = Moment(column, self._unit())
-                elif self._match_text_seq("CHANGES", "BY"):
-                    given["change"] = self._name("the attribute with '+' or '-'")
-                    self._expect("AT")
-                    given["at"] = Moment(self._name("an attribute"), self._unit())
-                elif self._match_text_seq("KEY"):
-                    given["key"] = self._wrapped_names("an attribute")
-                elif self._match_text_seq("POSITION", "BY"):
-                    given["position_by"] = self._names("an attribute")
-                else:
-                    self.raise_error("expected OPTIONS, VALID FROM, CHANGES BY, KEY or POSITION BY")
-            return RelationDeclaration(**given)
-
-        def _sneeql_declaration(self) -> Parsed:
-            """road: sensed (site:integer, …) and what CREATE takes besides."""
-            name = self._name("a name")
-            self._match(TokenType.COLON)
-            if self._match_text_seq("STORED"):
-                return self._create_relation(name, self._columns(TokenType.COLON))
-            if not (self._match_text_seq("SENSED") or self._match_text_seq("PUSHED")):
-                self.raise_error("expected sensed, pushed or stored")
-            return self._create_stream(name, self._columns(TokenType.COLON))
-
+    class Parser(StatementParser):
         # ---- queries
 
         def _query(self) -> exp.Expression:

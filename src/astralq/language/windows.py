@@ -28,21 +28,10 @@ from astralq.algebra.windows import (
     tumble,
     unbounded,
 )
-from astralq.errors import AstralError, Span, WindowError, nearest
+from astralq.errors import AstralError, WindowError, nearest
+from astralq.language.words import WordReader, rows_or_text
 from astralq.space import is_distance
-from astralq.timeline import Duration, Instant, duration, instant
-
-_WORD = re.compile(
-    r"--[^\n]*|\s+|(?P<number>\d+(?:\.\d+)?)|(?P<string>'[^']*'|\"[^\"]*\"|‘[^’]*’|’[^’]*’)|(?P<word>[^\W\d]\w*)|(?P<sign>.)"
-)
-
-
-@dataclass(frozen=True)
-class Word:
-    kind: str
-    text: str
-    start: int
-    end: int
+from astralq.timeline import Duration, Instant, duration
 
 
 @dataclass(frozen=True)
@@ -76,90 +65,8 @@ FORMS = (
 )
 
 
-class WindowReader:
-    """Reads one pair of brackets; its errors have a place in the whole source."""
-
-    def __init__(self, text: str, start: int, source: str) -> None:
-        self.source = source
-        self.words: list[Word] = []
-        for m in _WORD.finditer(text):
-            if m.lastgroup is not None:
-                self.words.append(Word(m.lastgroup, m[0], start + m.start(), start + m.end()))
-        self.end = start + len(text)
-        self.at = 0
-
-    # ---- words
-
-    def span(self, first: int, last: int) -> Span:
-        before = self.source[:first]
-        return Span(before.count("\n") + 1, first - (before.rfind("\n") + 1) + 1, max(1, last - first), self.source)
-
-    def fail(self, message: str, hint: str | None = None) -> WindowError:
-        word = self.words[self.at] if self.at < len(self.words) else None
-        first, last = (word.start, word.end) if word else (self.end, self.end + 1)
-        return WindowError(message, hint=hint, span=self.span(first, last))
-
-    def peek(self, *texts: str) -> bool:
-        ahead = self.words[self.at : self.at + len(texts)]
-        return len(ahead) == len(texts) and all(w.text.upper() == t for w, t in zip(ahead, texts, strict=True))
-
-    def take(self, *texts: str) -> bool:
-        if self.peek(*texts):
-            self.at += len(texts)
-            return True
-        return False
-
-    def expect(self, *texts: str) -> None:
-        if not self.take(*texts):
-            raise self.fail(f"expected {' '.join(texts)} in the window")
-
-    def word(self, what: str) -> Word:
-        if self.at >= len(self.words):
-            raise self.fail(f"expected {what}")
-        self.at += 1
-        return self.words[self.at - 1]
-
-    def number(self, what: str) -> int:
-        word = self.words[self.at] if self.at < len(self.words) else None
-        if word is None or word.kind != "number" or not word.text.isdigit():
-            raise self.fail(f"expected {what}")
-        self.at += 1
-        return int(word.text)
-
-    def amount(self, what: str = "a duration") -> str:
-        """A number with a unit, or both in quotes."""
-        word = self.words[self.at] if self.at < len(self.words) else None
-        if word is not None and word.kind == "string":
-            self.at += 1
-            return word.text[1:-1]
-        if word is None or word.kind != "number":
-            raise self.fail(f"expected {what}, for example 10 MINUTES")
-        self.at += 1
-        unit = self.words[self.at] if self.at < len(self.words) else None
-        if unit is None or unit.kind != "word":
-            raise self.fail(f"expected a unit after {word.text}", "write for example 10 MINUTES, or 5 ROWS")
-        self.at += 1
-        return f"{word.text} {unit.text}"
-
-    def slide(self) -> str | int:
-        """A slide: a duration, a distance, or a number of rows."""
-        word = self.words[self.at] if self.at < len(self.words) else None
-        after = self.words[self.at + 1] if self.at + 1 < len(self.words) else None
-        if (
-            word is not None
-            and word.kind == "number"
-            and (after is None or after.kind != "word" or after.text.upper() in _BEHIND_SLIDE)
-        ):
-            return self.number("a number of rows")  # ROWS 5 SLIDE 2
-        return _rows_or_text(self.amount("a duration or a number of rows"))
-
-    def moment(self) -> Instant:
-        self.take("TIMESTAMP")
-        word = self.word("a time in quotes")
-        if word.kind != "string":
-            self.at -= 1
-            raise self.fail("expected a time in quotes", "write for example TIMESTAMP '2024-05-01T12:00:00Z'")
-        return instant(word.text[1:-1])
+class WindowReader(WordReader):
+    """Reads one window: a named form, or the general one."""
 
     # ---- forms
 
@@ -186,7 +93,7 @@ class WindowReader:
             if partition:
                 found = found.by(*partition)
             if self.take("DELAY"):
-                found = found.delayed(_rows_or_text(self.amount("a delay")))
+                found = found.delayed(rows_or_text(self.amount("a delay")))
         elif partition:
             raise self.fail("this window cannot be partitioned")
         return found
@@ -403,7 +310,6 @@ class WindowReader:
 
 _QUOTED = re.compile(r"\s*(\d+(?:\.\d+)?)\s*([^\W\d]*)\s*")
 _KEYWORDS = {"BETA", "RATE", "END", "START", "ADVANCE", "TO", "FROM", "DELAY", "SLIDE"}
-_BEHIND_SLIDE = {"DELAY", "BETWEEN"}
 _COMPARED: dict[str, Callable[[int, int], bool]] = {"<": operator.lt, "<=": operator.le}
 
 
@@ -451,11 +357,6 @@ def _bound(amount: str, rate: str | int) -> str | int:
 
 def _no_unit(amount: str) -> str:
     raise WindowError(f"the bound {amount} has no unit", hint="write for example 2s*j + 3s")
-
-
-def _rows_or_text(amount: str) -> str | int:
-    number, _, unit = amount.strip().partition(" ")
-    return int(number) if unit.lower() in ("row", "rows") and number.isdigit() else amount
 
 
 def _time_of_day(text: str) -> time:

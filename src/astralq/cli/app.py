@@ -1,0 +1,204 @@
+"""The commands and their options."""
+
+from __future__ import annotations
+
+import io
+import sys
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from astralq.cli.answers import Answer, Question
+from astralq.cli.formats import BY_SUFFIX, FORMATS, write_parquet, write_text
+from astralq.cli.output import Write, make_folder, write_all
+from astralq.cli.progress import progress
+from astralq.cli.scripts import CommandError, Source, blamed_on, read_all, shown
+from astralq.cli.sinks import sink_file
+from astralq.cli.values import TIMES
+from astralq.errors import AstralError, DataError, TimeError, nearest
+from astralq.language.script import DIALECTS
+from astralq.timeline import Instant, format_instant, instant
+
+ENGINES = ("model", "spark")
+
+app = typer.Typer(
+    add_completion=False,
+    no_args_is_help=True,
+    rich_markup_mode=None,
+    pretty_exceptions_enable=False,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+
+
+def main() -> None:
+    """What the command `astralq` does."""
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(encoding="utf-8", errors="backslashreplace")
+    app(prog_name="astralq")
+
+
+@app.callback(epilog="Example: astralq run query.aql --format jsonl")
+def _commands() -> None:
+    """Exact continuous queries over sensor streams."""
+
+
+def _one_of(what: str, known: Sequence[str]) -> Callable[[str | None], str | None]:
+    """A check that an option's value is one of those known, in any case."""
+
+    def check(value: str | None) -> str | None:
+        if value is None or value.lower() in known:
+            return None if value is None else value.lower()
+        meant = nearest(value, known)
+        raise typer.BadParameter(f"{value!r} is no {what}; " + (meant or f"use {', '.join(known)}"))
+
+    return check
+
+
+def _pairs(given: list[str] | None) -> list[str]:
+    for pair in given or []:
+        if not pair.partition("=")[0].strip() or "=" not in pair:
+            raise typer.BadParameter(f"{pair!r} is not of the form k=v")
+    return given or []
+
+
+Files = Annotated[list[str], typer.Argument(metavar="FILE", hidden=True)]
+File = Annotated[str, typer.Argument(metavar="FILE", hidden=True)]
+Dialect = Annotated[
+    str, typer.Option(metavar="D", help=" | ".join(DIALECTS), callback=_one_of("dialect", DIALECTS), show_default=True)
+]
+
+
+@app.command(epilog="Example: astralq run buoys.aql --at 2026-03-01T12:00:00Z --format csv")
+def run(
+    files: Files,
+    at: Annotated[str | None, typer.Option(metavar="T", help="The state at T; of a stream, all up to T.")] = None,
+    until: Annotated[str | None, typer.Option(metavar="T", help="Everything up to T, inclusive.")] = None,
+    dialect: Dialect = "astral",
+    engine: Annotated[
+        str, typer.Option(metavar="E", help=" | ".join(ENGINES), callback=_one_of("engine", ENGINES))
+    ] = "model",
+    format_: Annotated[
+        str | None,
+        typer.Option("--format", metavar="F", help=" | ".join(FORMATS), callback=_one_of("format", FORMATS)),
+    ] = None,
+    out: Annotated[Path | None, typer.Option(metavar="PATH", help="Write to a file; its suffix is a format.")] = None,
+    time: Annotated[
+        str, typer.Option(metavar="U", help=f"Times: {' | '.join(TIMES)}", callback=_one_of("form of time", TIMES))
+    ] = "iso",
+    master: Annotated[str | None, typer.Option(metavar="M", help="Spark's master.")] = None,
+    conf: Annotated[list[str] | None, typer.Option(metavar="K=V", help="A setting of Spark.", callback=_pairs)] = None,
+) -> None:
+    """Answer the queries of files; - is standard input."""
+    if at is not None and until is not None:
+        raise typer.BadParameter("give either --at or --until, not both", param_hint="--at")
+    moments = (_moment("--at", at), _moment("--until", until))
+    _check_engine(engine, master, conf or [])
+    chosen = format_ or (BY_SUFFIX.get(out.suffix.lower()) if out is not None else None) or "table"
+    if chosen == "parquet" and out is None:
+        raise typer.BadParameter("parquet is written to a file; add --out PATH", param_hint="--format")
+    with _told():
+        answers, sinks = _answers(read_all(files, dialect), *moments)
+        _write(answers, sinks, chosen, time, out, several_files=len(files) > 1)
+
+
+@app.command(epilog="Example: astralq explain buoys.aql")
+def explain(file: File, dialect: Dialect = "astral") -> None:
+    """Show the plans of a file's queries; - is standard input."""
+    with _told():
+        (source,) = read_all([file], dialect)
+        queries = source.script.queries
+        for k, query in enumerate(queries):
+            if len(queries) > 1:
+                print(f"{chr(10) if k else ''}-- query {query.number}")
+            start = "1970-01-01T00:00:00Z, as there is no START AT" if query.t0 is None else format_instant(query.t0)
+            print(f"kind  {query.operator.kind.value}\nt0    {start}\n\n{query.operator.explain()}")
+        sys.stdout.flush()
+
+
+@contextmanager
+def _told() -> Iterator[None]:
+    """Errors go to standard error, and the status is 2."""
+    try:
+        yield
+    except CommandError as e:
+        print(e, file=sys.stderr)
+        raise typer.Exit(2) from None
+    except AstralError as e:
+        print(f"astralq: {e}", file=sys.stderr)
+        raise typer.Exit(2) from None
+
+
+def _moment(option: str, value: str | None) -> Instant | None:
+    try:
+        return None if value is None else instant(value)
+    except TimeError as e:
+        raise typer.BadParameter(f"{e.message}; {e.hint}" if e.hint else e.message, param_hint=option) from None
+
+
+def _check_engine(engine: str, master: str | None, conf: list[str]) -> None:
+    if engine == "spark":
+        raise typer.BadParameter("the Spark engine is not built yet; use --engine model", param_hint="--engine")
+    for option, given in (("--master", master), ("--conf", conf)):
+        if given:
+            raise typer.BadParameter(f"{option} is for Spark, and the engine is the model", param_hint=option)
+
+
+def _answers(
+    sources: list[Source], at: Instant | None, until: Instant | None
+) -> tuple[list[Answer], dict[Path, Write]]:
+    """The answers to all queries, and for those with INSERT INTO the files that they go to."""
+    questions = [
+        Question(k, source.file, source.folder, query, at, until)
+        for k, (source, query) in enumerate(((s, q) for s in sources for q in s.script.queries), start=1)
+    ]
+    answers = []
+    sinks: dict[Path, Write] = {}
+    with progress() as tell:
+        for q in questions:
+            tell(f"query {q.number} of {len(questions)}, {shown(q.file)}")
+            with blamed_on(q.file):
+                if q.statement.sink is None:
+                    answers.append(q.answer())
+                else:
+                    path, write = sink_file(q.statement.sink, q.folder, q.answer)
+                    if path in sinks:
+                        raise DataError(f"two queries are inserted into {path}", hint="name two files")
+                    sinks[path] = write
+    return answers, sinks
+
+
+def _write(
+    answers: list[Answer], sinks: dict[Path, Write], format_: str, time: str, out: Path | None, *, several_files: bool
+) -> None:
+    """All files first, then standard output."""
+    files = dict(sinks)
+    if out is not None and format_ == "parquet":
+        files |= _parquet_files(answers, time, out)
+    elif out is not None:
+
+        def write(path: Path) -> None:
+            with path.open("w", encoding="utf-8", newline="") as f:
+                write_text(answers, format_, time, f, several_files=several_files)
+
+        files[out] = write
+    write_all(files)
+    if out is None:
+        write_text(answers, format_, time, sys.stdout, several_files=several_files)
+        sys.stdout.flush()
+
+
+def _parquet_files(answers: list[Answer], time: str, out: Path) -> dict[Path, Write]:
+    """One file; or, for several queries, a folder with a file for each."""
+
+    def writer(answer: Answer) -> Write:
+        return lambda path: write_parquet(answer, time, path)
+
+    if len(answers) == 1:
+        return {out: writer(answers[0])}
+    if answers:
+        make_folder(out)
+    return {out / f"{a.number}.parquet": writer(a) for a in answers}

@@ -1,0 +1,174 @@
+"""The formats of answers: tables for people, csv, json lines and parquet for programs."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from decimal import Decimal
+from pathlib import Path
+from typing import IO, Any
+
+from rich.cells import cell_len
+from rich.console import Console
+from rich.text import Text
+
+from astralq.cli.answers import CHANGE, Answer
+from astralq.cli.values import as_json, is_number, text
+from astralq.schema import STRING, Attribute, Type, Value
+
+FORMATS = ("table", "csv", "jsonl", "parquet")
+
+BY_SUFFIX = {".csv": "csv", ".jsonl": "jsonl", ".json": "jsonl", ".parquet": "parquet"}
+"""The format of an output file that none is given for."""
+
+
+def write_text(answers: Sequence[Answer], format_: str, time: str, out: IO[str], *, several_files: bool) -> None:
+    """Writes all answers in a format that is text."""
+    match format_:
+        case "table":
+            write_tables(answers, time, out, several_files=several_files)
+        case "csv":
+            out.writelines(csv_lines(answers, time))
+        case "jsonl":
+            out.writelines(json_lines(answers, time))
+
+
+# json lines and csv
+
+
+def json_lines(answers: Sequence[Answer], time: str) -> Iterator[str]:
+    """One object per row, its keys in the order of the columns; `_q` first where there are several queries."""
+    for answer in answers:
+        keys = [as_json(a.name, STRING, time) for a in answer.columns]
+        first = [f'"_q": {answer.number}'] if len(answers) > 1 else []
+        for row in answer.rows:
+            values = (as_json(v, a.type, time) for v, a in zip(row, answer.columns, strict=True))
+            members = [*first, *(f"{k}: {v}" for k, v in zip(keys, values, strict=True))]
+            yield f"{{{', '.join(members)}}}\n"
+
+
+def csv_lines(answers: Sequence[Answer], time: str, *, header: bool = True, sep: str = ",") -> Iterator[str]:
+    """A header, again where the columns of a query are others than before, and the rows; `_q` first for several."""
+    before: tuple[str, ...] | None = None
+    for answer in answers:
+        first: tuple[str, ...] = ("_q",) if len(answers) > 1 else ()
+        names = (*first, *(a.name for a in answer.columns))
+        if header and names != before:
+            yield sep.join(_field(n, sep) for n in names) + "\n"
+        before = names
+        number = (str(answer.number),) if first else ()
+        for row in answer.rows:
+            fields = [_cell(v, a, time, sep) for v, a in zip(row, answer.columns, strict=True)]
+            line = sep.join((*number, *fields))
+            # A line with nothing on it would be no row.
+            yield (line or '""') + "\n"
+
+
+def _cell(value: Value, column: Attribute, time: str, sep: str) -> str:
+    """NULL is nothing, and the empty text is quoted."""
+    return "" if value is None else _field(text(value, column.type, time), sep)
+
+
+def _field(value: str, sep: str) -> str:
+    special = not value or sep in value or any(c in value for c in '"\r\n') or value != value.strip()
+    return '"' + value.replace('"', '""') + '"' if special else value
+
+
+# tables
+
+_CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f]")
+_SIGNS = {"+": "green", "-": "red"}
+
+
+def write_tables(answers: Sequence[Answer], time: str, out: IO[str], *, several_files: bool) -> None:
+    """Aligned tables, with a heading for each where there are several, and colours on a terminal.
+
+    Each row is one line however long it is, so that no value is cut or broken. That is why these are not rich's
+    own tables, which besides take a second for a thousand rows.
+    """
+    console = Console(file=out, highlight=False, markup=False, emoji=False)
+
+    def put(line: str, style: str = "") -> None:
+        if style and console.is_terminal:
+            console.print(Text(line, style), soft_wrap=True)
+        else:
+            out.write(f"{line}\n")
+
+    for k, answer in enumerate(answers):
+        if k:
+            put("")
+        if len(answers) > 1:
+            put(f"-- query {answer.number}" + (f" of {answer.file}" if several_files else ""), "bold")
+        header, *rows = _aligned(answer, time)
+        put(header, "bold")
+        put("─" * max(map(cell_len, (header, *rows))))
+        is_log = answer.columns[:3] == CHANGE
+        for line in rows:
+            put(line, _SIGNS.get(line[0], "") if is_log else "")
+        if not rows:
+            put("(no rows)")
+
+
+def _aligned(answer: Answer, time: str) -> list[str]:
+    """The header and the rows, with numbers to the right."""
+    names = tuple(_shown(a.name, STRING, time) for a in answer.columns)
+    rows = [tuple(_shown(v, a.type, time) for v, a in zip(row, answer.columns, strict=True)) for row in answer.rows]
+    right = [is_number(a.type, time) for a in answer.columns]
+    widths = [max(map(cell_len, column)) for column in zip(names, *rows, strict=True)]
+
+    def line(cells: tuple[str, ...]) -> str:
+        padded = []
+        for cell, width, to_right in zip(cells, widths, right, strict=True):
+            gap = " " * (width - cell_len(cell))
+            padded.append(gap + cell if to_right else cell + gap)
+        return "  ".join(padded).rstrip()
+
+    return [line(names), *map(line, rows)]
+
+
+def _shown(value: Value, type_: Type, time: str) -> str:
+    """A value in one line, whatever it holds."""
+    if value is None:
+        return "null"
+    return _CONTROL.sub(lambda c: c[0].encode("unicode_escape").decode(), text(value, type_, time))
+
+
+# parquet
+
+
+def write_parquet(answer: Answer, time: str, path: Path) -> None:
+    """Writes an answer with types of its own: instants in microseconds UTC, or numbers if they are wanted."""
+    import pyarrow as pa  # type: ignore[import-untyped]
+    import pyarrow.parquet as pq  # type: ignore[import-untyped]
+
+    fields = [pa.field(a.name, _arrow_type(pa, a.type, time)) for a in answer.columns]
+    columns = list(zip(*answer.rows, strict=True)) or [() for _ in fields]
+    arrays = [
+        pa.array([_arrow_value(v, a.type, time) for v in column], f.type)
+        for column, a, f in zip(columns, answer.columns, fields, strict=True)
+    ]
+    pq.write_table(pa.Table.from_arrays(arrays, schema=pa.schema(fields)), path)
+
+
+def _arrow_type(pa: Any, type_: Type, time: str) -> Any:
+    match type_.name:
+        case "INT":
+            return pa.int32()
+        case "BIGINT" | "INTERVAL":
+            return pa.int64()
+        case "DOUBLE":
+            return pa.float64()
+        case "BOOLEAN":
+            return pa.bool_()
+        case "DECIMAL":
+            return pa.decimal128(type_.precision, type_.scale)
+        case "TIMESTAMP":
+            times = {"iso": pa.timestamp("us", tz="UTC"), "seconds": pa.decimal128(18, 6), "micros": pa.int64()}
+            return times[time]
+    return pa.string()
+
+
+def _arrow_value(value: Value, type_: Type, time: str) -> Any:
+    if type_.name == "TIMESTAMP" and time == "seconds" and isinstance(value, int):
+        return Decimal(value).scaleb(-6)
+    return value

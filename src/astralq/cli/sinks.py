@@ -1,0 +1,45 @@
+"""INSERT INTO: where an answer goes instead of standard output."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+from astralq.algebra.sources import Origin
+from astralq.cli.answers import Answer
+from astralq.cli.formats import csv_lines, json_lines, write_parquet
+from astralq.cli.output import Write
+from astralq.errors import DataError, nearest
+
+SINKS = ("csv", "json", "parquet")
+
+
+def sink_file(sink: Origin, folder: Path, answer: Callable[[], Answer]) -> tuple[Path, Write]:
+    """The file that an answer goes to, beside the query file if its path is relative, and what writes it.
+
+    As in Spark a csv file has no header unless OPTIONS (header = 'true') asks for it. Times are ISO 8601.
+    """
+    if sink.format not in SINKS:
+        engine = sink.format == "kafka"
+        raise DataError(
+            f"INSERT INTO {sink.format} " + ("needs the Spark engine" if engine else "is not known"),
+            hint=f"without it, write to {', '.join(SINKS)}" if engine else nearest(sink.format, SINKS),
+        )
+    for name, _ in sink.options:
+        if sink.format != "csv" or name.lower() not in ("header", "sep", "delimiter"):
+            raise DataError(f"INSERT INTO {sink.format} has no option {name!r}", hint="csv has header and sep")
+    found = answer()
+
+    def write(path: Path) -> None:
+        if sink.format == "parquet":
+            write_parquet(found, "iso", path)
+            return
+        header = sink.option("header", "false").lower() == "true"
+        sep = sink.option("sep", sink.option("delimiter", ","))
+        lines = (
+            csv_lines([found], "iso", header=header, sep=sep) if sink.format == "csv" else json_lines([found], "iso")
+        )
+        with path.open("w", encoding="utf-8", newline="") as f:
+            f.writelines(lines)
+
+    return folder / sink.path, write
