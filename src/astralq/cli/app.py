@@ -68,7 +68,8 @@ def _pairs(given: list[str] | None) -> list[str]:
 Files = Annotated[list[str], typer.Argument(metavar="FILE", hidden=True)]
 File = Annotated[str, typer.Argument(metavar="FILE", hidden=True)]
 Dialect = Annotated[
-    str, typer.Option(metavar="D", help=" | ".join(DIALECTS), callback=_one_of("dialect", DIALECTS), show_default=True)
+    str | None,
+    typer.Option(metavar="D", help=" | ".join(DIALECTS), callback=_one_of("dialect", DIALECTS)),
 ]
 
 
@@ -77,7 +78,7 @@ def run(
     files: Files,
     at: Annotated[str | None, typer.Option(metavar="T", help="The state at T; of a stream, all up to T.")] = None,
     until: Annotated[str | None, typer.Option(metavar="T", help="Everything up to T, inclusive.")] = None,
-    dialect: Dialect = "astral",
+    dialect: Dialect = None,
     engine: Annotated[
         str, typer.Option(metavar="E", help=" | ".join(ENGINES), callback=_one_of("engine", ENGINES))
     ] = "model",
@@ -106,7 +107,7 @@ def run(
 
 
 @app.command(epilog="Example: astralq explain buoys.aql")
-def explain(file: File, dialect: Dialect = "astral") -> None:
+def explain(file: File, dialect: Dialect = None) -> None:
     """Show the plans of a file's queries; - is standard input."""
     with _told():
         (source,) = read_all([file], dialect)
@@ -152,7 +153,7 @@ def _answers(
 ) -> tuple[list[Answer], dict[Path, Write]]:
     """The answers to all queries, and for those with INSERT INTO the files that they go to."""
     questions = [
-        Question(k, source.file, source.folder, query, at, until)
+        Question(k, source.file, source.folder, query, at, until or (source.wishes.until if at is None else None))
         for k, (source, query) in enumerate(((s, q) for s in sources for q in s.script.queries), start=1)
     ]
     answers = []

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import re
 import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from astralq.errors import AstralError, nearest
 from astralq.language import Script, ScriptError, read_script
+from astralq.timeline import Instant, instant
 
 STDIN = "-"
 
@@ -23,15 +25,46 @@ class CommandError(Exception):
 
 
 @dataclass(frozen=True)
+class Wishes:
+    """How a file wants to be run, unless the command line says otherwise: its dialect, and an instant to stop at.
+
+    They stand in the comments at its top, as `-- dialect: cql` and `-- until: 2026-03-01T12:00:00Z`.
+    """
+
+    dialect: str = "astral"
+    until: Instant | None = None
+
+
+@dataclass(frozen=True)
 class Source:
     """A query file that has been read: its name as it was given, and the folder that its paths are relative to."""
 
     file: str
     folder: Path
     script: Script
+    wishes: Wishes = field(default_factory=Wishes)
 
 
-def read_all(files: Sequence[str], dialect: str) -> list[Source]:
+_WISH = re.compile(r"--\s*(dialect|until)\s*:\s*(\S+)\s*", re.IGNORECASE)
+
+
+def wishes(text: str) -> Wishes:
+    """What the comments at the top of a file ask for.
+
+    >>> wishes("-- Bids in ticks of a second.\\n-- dialect: cql\\nSET TICK 1 SECOND;").dialect
+    'cql'
+    """
+    found: dict[str, str] = {}
+    for line in text.splitlines():
+        if line.strip() and not line.lstrip().startswith("--"):
+            break
+        if match := _WISH.fullmatch(line.strip()):
+            found[match[1].lower()] = match[2]
+    until = instant(found["until"]) if "until" in found else None
+    return Wishes(found.get("dialect", "astral").lower(), until)
+
+
+def read_all(files: Sequence[str], dialect: str | None) -> list[Source]:
     """Reads and binds all files; if any is wrong, an error with everything that is wrong in all of them."""
     sources = []
     messages: list[str] = []
@@ -39,7 +72,9 @@ def read_all(files: Sequence[str], dialect: str) -> list[Source]:
         try:
             with blamed_on(file):
                 folder = Path() if file == STDIN else Path(file).parent
-                sources.append(Source(file, folder, read_script(_text(file), dialect)))
+                text = _text(file)
+                wished = wishes(text)
+                sources.append(Source(file, folder, read_script(text, dialect or wished.dialect), wished))
         except CommandError as e:
             messages += e.messages
     if messages:
