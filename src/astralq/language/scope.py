@@ -25,9 +25,13 @@ class Entry:
     hidden: dict[str, str] = field(default_factory=dict)
 
     def find(self, name: str) -> str | None:
+        """The attribute of one of its columns."""
         wanted = name.lower()
-        shown = next((a for n, a in self.columns if n.lower() == wanted), None)
-        return shown if shown is not None else self.hidden.get(wanted)
+        return next((a for n, a in self.columns if n.lower() == wanted), None)
+
+    def find_hidden(self, name: str) -> str | None:
+        """The attribute of what `*` does not show: its pseudo-columns, and what USING took from the other side."""
+        return self.hidden.get(name.lower())
 
 
 @dataclass
@@ -54,7 +58,9 @@ class Scope:
 
     def resolve(self, name: str, qualifier: str | None) -> str:
         """The attribute that a column means."""
-        found = [(e, a) for e in self._entries(qualifier) if (a := e.find(name)) is not None]
+        entries = self._entries(qualifier)
+        found = [(e, a) for e in entries if (a := e.find(name)) is not None]
+        found = found or [(e, a) for e in entries if (a := e.find_hidden(name)) is not None]
         if len(found) > 1:
             choices = " or ".join(f"{e.alias}.{name}" for e, _ in found)
             raise SchemaError(f"{name!r} is ambiguous", hint=f"write {choices}")

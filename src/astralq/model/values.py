@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
@@ -64,7 +65,7 @@ class Stream:
 
     def tau_inverse(self, b: BatchId) -> int:
         """τ_S⁻¹(t, i): the highest position at or before (t, i), else -1 (000 C1, 001 C1)."""
-        return sum(1 for s in self.tuples if s.batch <= b) - 1
+        return bisect_right(self.tuples, b, key=lambda s: s.batch) - 1
 
     @property
     def batches(self) -> list[BatchId]:

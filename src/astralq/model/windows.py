@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from bisect import bisect_left, bisect_right
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -38,6 +39,10 @@ def odometer(tuples: Sequence[StreamTuple], schema: Schema) -> list[int]:
     return travelled
 
 
+def _time(s: StreamTuple) -> Instant:
+    return s.t
+
+
 @dataclass(frozen=True)
 class Evaluation:
     """The j-th evaluation of a schedule; `value` is E_j on its measure, `seen` counts the tuples that it sees."""
@@ -60,9 +65,13 @@ class Windows:
     def travelled(self) -> list[int]:
         return odometer(self.tuples, self.schema) if Measure.DISTANCE in self.spec.measures else []
 
+    @cached_property
+    def batches(self) -> list[BatchId]:
+        return [s.batch for s in self.tuples]
+
     def arrived(self, b: BatchId) -> int:
         """How many tuples have come at (t, i)."""
-        return sum(1 for s in self.tuples if s.batch <= b)
+        return bisect_right(self.batches, b)
 
     def evaluation(self, b: BatchId) -> Evaluation | None:
         """γ(t, i), the last evaluation at or before (t, i); None before the first (001 D27)."""
@@ -73,7 +82,7 @@ class Windows:
             if e is None:
                 return None
             # At (e, i) the batches of e up to i have come, after e all of them.
-            seen = sum(1 for s in self.tuples[:count] if s.t <= e)
+            seen = min(count, self.arrived(BatchId(e).end_of_instant()))
             j = schedule.rank(self.t0, e) if isinstance(schedule, Periodic) else -1
             return Evaluation(j, e, seen)
         assert isinstance(schedule, Periodic)
@@ -109,10 +118,12 @@ class Windows:
             count = evaluation.seen
             if count and hi > self.travelled[count - 1]:
                 raise WindowError(f"{self._named(evaluation)} ends at {hi} mm, which has not been travelled by then")
-        come = self.tuples[:count]
+        # Measures never decrease along the stream, so that a scope is a slice of it.
         if scope.measure is Measure.TIME:
-            return [s for s in come if lo <= s.t <= hi]
-        return [s for s, d in zip(come, self.travelled, strict=False) if lo <= d <= hi]
+            first, last = bisect_left(self.tuples, lo, key=_time), bisect_right(self.tuples, hi, key=_time)
+        else:
+            first, last = bisect_left(self.travelled, lo), bisect_right(self.travelled, hi)
+        return self.tuples[first : min(last, count)]
 
     def _named(self, evaluation: Evaluation) -> str:
         if self.spec.schedule.measure is Measure.TIME:
@@ -129,7 +140,7 @@ class Windows:
             raise WindowError(f"{self._named(evaluation)} ends at position {hi}, which has not come by then")
         end = self._batch_end(hi)
         if isinstance(scope.lo, BatchStart):
-            lo: int | None = next(k for k, s in enumerate(self.tuples) if s.batch == self.tuples[hi].batch)
+            lo: int | None = bisect_left(self.batches, self.batches[hi])
         elif (width := fixed_width(self.spec.schedule, scope)) is not None:
             lo = end - width
         else:
@@ -139,7 +150,7 @@ class Windows:
 
     def _batch_end(self, position: int) -> int:
         """τ⁻¹(τ(position)): the last position of the batch that holds a position."""
-        return max(k for k, s in enumerate(self.tuples) if s.batch == self.tuples[position].batch)
+        return bisect_right(self.batches, self.batches[position]) - 1
 
     def _bound(self, bound: Bound, evaluation: Evaluation) -> int | None:
         """A bound's value on the scope's measure; None where nothing has come yet that it could count from."""
@@ -168,7 +179,7 @@ class Windows:
             if target is Measure.DISTANCE:
                 reaching = self._batch_end(reaching)
         else:
-            reaching = next(k for k, d in enumerate(self.travelled) if d >= evaluation.value)
+            reaching = bisect_left(self.travelled, evaluation.value)
         if target is Measure.TIME:
             return self.tuples[reaching].t
         return reaching if target is Measure.POSITION else self.travelled[reaching]
