@@ -197,8 +197,9 @@ class Windows:
                 points.add(BatchId(Instant(s.t + scope.lo.amount + CHRONON), 0))
         elif schedule.measure is Measure.TIME:
             assert isinstance(schedule, TimeSchedule)
-            evaluations = schedule.between(self.t0, Instant(lo.t - delay), Instant(hi.t - delay))
-            points |= {BatchId(e, 0) for e in evaluations}
+            # Every batch at an evaluation instant is itself an evaluation; the others change nothing.
+            evaluations = set(schedule.between(self.t0, Instant(lo.t - delay), Instant(hi.t - delay)))
+            points = {b for b in points if b.t in evaluations} | {BatchId(e, 0) for e in evaluations}
         return {b for b in (BatchId(Instant(p.t + delay), p.i) for p in points) if lo <= b <= hi}
 
 
