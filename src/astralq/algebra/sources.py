@@ -230,11 +230,12 @@ class RelationSource(Operator):
 class StartedAt(Operator):
     """A query (Q, t0) used inside another: it keeps its own start (000 D3, 001 §6.3).
 
-    A stream's tuples before the outer query's t0 are ignored there, and its positions begin there anew.
+    Without t0 it starts at the epoch and observes from its own first batch, as a query without START AT does. A
+    stream's tuples before the outer query's t0 are ignored there, and its positions begin there anew.
     """
 
     child: Operator
-    t0: Instant
+    t0: Instant | None = None
 
     @property
     def kind(self) -> Kind:
@@ -250,4 +251,4 @@ class StartedAt(Operator):
 
     @property
     def label(self) -> str:
-        return f"STARTED AT {format_instant(self.t0)}"
+        return "STARTED BY ITSELF" if self.t0 is None else f"STARTED AT {format_instant(self.t0)}"

@@ -172,14 +172,20 @@ class Binder:
 
     def span(self, node: exp.Expression) -> Span | None:
         """Where the node stands in the text: from its first to its last name, as far as sqlglot knows."""
-        places = [(n.meta["start"], n.meta["end"]) for n in node.find_all(exp.Identifier) if "start" in n.meta]
-        if isinstance(node, exp.Anonymous):
-            # sqlglot keeps no place for a function's name; where it is written once, that is the place.
-            written = list(re.finditer(rf"\b{re.escape(str(node.this))}(?=\s*\()", self.source))
-            places = [(m.start(), m.end() - 1) for m in written] if len(written) == 1 else places
+        if isinstance(node, exp.Anonymous) and (name := self._name_of(node)):
+            return self._marked(*name)
+        places = [(n.meta["start"], n.meta["end"]) for n in node.walk() if "start" in n.meta]
+        places += [name for f in node.find_all(exp.Anonymous) if (name := self._name_of(f))]
         if not places:
             return None
-        start, end = min(a for a, _ in places), max(b for _, b in places)
+        return self._marked(min(a for a, _ in places), max(b for _, b in places))
+
+    def _name_of(self, node: exp.Anonymous) -> tuple[int, int] | None:
+        """sqlglot keeps no place for a function's name; where it is written once, that is the place."""
+        written = list(re.finditer(rf"\b{re.escape(str(node.this))}(?=\s*\()", self.source))
+        return (written[0].start(), written[0].end() - 1) if len(written) == 1 else None
+
+    def _marked(self, start: int, end: int) -> Span:
         before = self.source[:start]
         column = start - (before.rfind("\n") + 1) + 1
         return Span(before.count("\n") + 1, column, end - start + 1, self.source)
@@ -235,6 +241,8 @@ class Binder:
                 return self._cast(node)
             case exp.Anonymous():
                 return self._function(node)
+        if any(True for _ in node.find_all(exp.Query)):
+            raise ExpressionError("a subquery cannot stand in an expression", hint="join with it, or use IN or EXISTS")
         raise ExpressionError(f"{node.sql('spark')} is not supported in an expression")
 
     def _negated(self, node: exp.Expression) -> Expr:

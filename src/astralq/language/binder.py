@@ -32,7 +32,7 @@ from astralq.language.from_clause import FromBinder, apart
 from astralq.language.scope import Entry, Scope, ScopeBinder
 from astralq.language.syntax import Item, Past, StreamerQuery
 from astralq.space import Region
-from astralq.timeline import Duration
+from astralq.timeline import Duration, Instant
 
 STREAMERS = {"istream": IStream, "dstream": DStream, "rstream": RStream}
 _REFUSED = {
@@ -51,17 +51,29 @@ _REFUSED = {
 
 
 @dataclass(frozen=True)
+class NamedOperator:
+    """A source or a view: its name as it was written, and the start in force where it was created."""
+
+    name: str
+    operator: Operator | None
+    t0: Instant | None
+    is_view: bool = False
+
+
+@dataclass(frozen=True)
 class Environment:
     """What a statement can name, and the dialect that it is in."""
 
     source: str
     dialect: str = "astral"
+    t0: Instant | None = None
     tick: Duration = Duration(1_000_000)  # noqa: RUF009  (a number with a type of its own)
-    named: dict[str, Operator] = field(default_factory=dict)
+    named: dict[str, NamedOperator] = field(default_factory=dict)
     regions: dict[str, Region] = field(default_factory=dict)
 
-    def with_named(self, name: str, operator: Operator) -> Environment:
-        return replace(self, named={**self.named, name.lower(): operator})
+    def with_named(self, name: str, operator: Operator | None, *, is_view: bool = True) -> Environment:
+        """The environment with a source or view; None for one that could not be bound."""
+        return replace(self, named={**self.named, name.lower(): NamedOperator(name, operator, self.t0, is_view)})
 
 
 class QueryBinder:
@@ -79,6 +91,10 @@ class QueryBinder:
             raise e.at(self.span(node)) from None
 
     def span(self, node: exp.Expression) -> Span | None:
+        if isinstance(node, exp.Select) and node.args.get("from_") is not None:
+            # What is wrong with a whole SELECT is mostly what it reads from.
+            items = [node.args["from_"], *(node.args.get("joins") or [])]
+            node = exp.Tuple(expressions=[i.copy() for i in items])
         if "start" in node.meta:
             start, end = node.meta["start"], node.meta["end"]
             before = self.env.source[:start]
@@ -134,7 +150,8 @@ class QueryBinder:
         if streamer is not None:
             items = [i for s in items for i in s.expressions]
         if node.args.get("from_") is None:
-            raise ExpressionError("a query reads from something", hint="add FROM and a stream or relation")
+            place = self.span(items[0]) if items else None
+            raise ExpressionError("a query reads from something", hint="add FROM and a stream or relation", span=place)
         scope = self._from([node.args["from_"].this], node.args)
         scope = self._where(scope, node.args.get("where"))
         result = self._projected(scope, items, node)
@@ -166,7 +183,7 @@ class QueryBinder:
         return binder.bind(first[0], joins)  # type: ignore[arg-type]
 
     def _mentions_stamps(self, args: dict[str, object]) -> bool:
-        parts = [args.get(k) for k in ("expressions", "where", "group", "having")]
+        parts = [args.get(k) for k in ("expressions", "where", "group", "having", "joins")]
         nodes = [n for p in parts for n in (p if isinstance(p, list) else [p]) if isinstance(n, exp.Expression)]
         return any(c.name.lower() in ("_t", "_i", "_n") for n in nodes for c in n.find_all(exp.Column))
 
@@ -177,7 +194,10 @@ class QueryBinder:
             return scope
         plain: list[exp.Expression] = []
         if not any(True for _ in where.find_all(exp.Select, StreamerQuery)):
-            return replace(scope, operator=Select(scope.operator, self._condition(scope, where.this)))
+            try:
+                return replace(scope, operator=Select(scope.operator, self._condition(scope, where.this)))
+            except AstralError as e:
+                raise e.at(self.span(where.this)) from None
         for conjunct in _conjuncts(where.this):
             inner, negated = _subquery_test(conjunct)
             if inner is None:
@@ -193,7 +213,10 @@ class QueryBinder:
         for conjunct in _conjuncts(where.this):
             inner, negated = _subquery_test(conjunct)
             if inner is not None:
-                scope = replace(scope, operator=self._tested(scope, inner, negated))
+                try:
+                    scope = replace(scope, operator=self._tested(scope, inner, negated))
+                except AstralError as e:
+                    raise e.at(self.span(conjunct)) from None
         return scope
 
     def _condition(self, scope: Scope, node: exp.Expression) -> Expr:
@@ -298,6 +321,9 @@ class QueryBinder:
     def _items(self, scope: Scope, node: exp.Expression) -> list[Named]:
         """One item of SELECT: *, alias.*, Stamps(*), or an expression with its name."""
         if isinstance(node, exp.Star) or (isinstance(node, exp.Column) and isinstance(node.this, exp.Star)):
+            star = node if isinstance(node, exp.Star) else node.this
+            if any(star.args.values()):
+                raise ExpressionError("* takes nothing behind it", hint="name the attributes").at(self.span(node))
             alias = node.table if isinstance(node, exp.Column) else None
             entries = [e for e in scope.entries if not alias or (e.alias or "").lower() == alias.lower()]
             if not entries:

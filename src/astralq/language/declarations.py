@@ -20,7 +20,6 @@ from astralq.schema import DOUBLE, TIMESTAMP, Attribute, Location, Schema, parse
 from astralq.space import Region
 from astralq.timeline import Duration, duration
 
-FORMATS = ("csv", "json", "parquet", "kafka", "rate", "python", "jdbc")
 _SNEEQL_TYPES = {"FLOAT": DOUBLE, "TIME": TIMESTAMP}
 
 
@@ -58,25 +57,25 @@ def amount(name: Name) -> Duration:
         raise e.at(name.span) from None
 
 
-def _format(declared: StreamDeclaration | RelationDeclaration) -> None:
-    if declared.origin is not None and declared.origin.format not in FORMATS:
-        raise PlanError(
-            f"unknown format {declared.origin.format!r}",
-            hint=f"the formats are {', '.join(FORMATS)}",
-            span=declared.name.span,
-        )
-
-
 def stream_source(declared: StreamDeclaration, dialect: str) -> StreamSource | SensedSource:
     """CREATE STREAM."""
     schema = _schema(declared.columns, dialect)
-    _format(declared)
     if declared.every is not None:
         return _sensed(declared, schema)
     if declared.location is not None:
         x, y = _attributes(schema, declared.location)
         schema = schema.with_location(Location(x, y, declared.planar))
     moment = declared.timestamp
+    if moment is None and dialect == "sneeql" and "time" in schema:
+        # SNEEql's pushed extents have a time; where it is a number, it counts seconds.
+        unit = Name("SECONDS", declared.name.span) if schema["time"].type.is_numeric else None
+        moment = Moment(Name("time", declared.name.span), unit)
+    if moment is None and not declared.on_arrival:
+        raise PlanError(
+            f"the stream {declared.name.text} does not say when a tuple happens",
+            hint="add TIMESTAMP BY attribute, or TIMESTAMP ON ARRIVAL",
+            span=declared.name.span,
+        )
     return StreamSource(
         declared.name.text,
         schema,
@@ -123,7 +122,6 @@ def _sensed(declared: StreamDeclaration, schema: Schema) -> SensedSource:
 def relation_source(declared: RelationDeclaration, dialect: str) -> RelationSource:
     """CREATE RELATION."""
     schema = _schema(declared.columns, dialect)
-    _format(declared)
     moment = declared.valid_from or declared.at
     return RelationSource(
         declared.name.text,

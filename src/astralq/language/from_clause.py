@@ -15,10 +15,13 @@ from astralq.algebra.schedules import Continuous, Measure, Periodic
 from astralq.algebra.scopes import Back
 from astralq.algebra.scopes import Scope as WindowScope
 from astralq.algebra.sneeql import RowWindows, Scan, TimeWindows, WindowsProduct
+from astralq.algebra.sources import RelationSource, StartedAt
 from astralq.algebra.stream_ops import BandJoin, LookupJoin, Spread, StreamJoin, StreamProduct
 from astralq.algebra.streamers import IStream
+from astralq.algebra.ticks import Tick
 from astralq.algebra.windows import Window, WindowSpec, last_batch, unbounded
 from astralq.errors import AstralError, ExpressionError, PlanError, SchemaError, Span, nearest
+from astralq.expr.functions import call
 from astralq.expr.nodes import TRUE, Column, Expr, inside
 from astralq.language.declarations import amount
 from astralq.language.scope import Entry, Scope, ScopeBinder
@@ -133,6 +136,11 @@ class FromBinder:
                 for postfix in node.this.postfixes:
                     inner = self._window(inner, postfix) if isinstance(postfix, Bracket) else self.past(inner, postfix)
                 names: tuple[Name, ...] = node.args.get("by") or ()
+                for name in names:
+                    try:
+                        inner.schema.index(name.text)
+                    except AstralError as e:
+                        raise e.at(name.span) from None
                 return Spread(inner, tuple(n.text for n in names), bool(node.args.get("all")))
             case exp.Subquery():
                 inside_ = node.this
@@ -147,9 +155,11 @@ class FromBinder:
 
     def _named(self, node: exp.Table) -> Operator:
         found = self.env.named.get(node.name.lower())
-        if found is None:
+        if found is not None and found.operator is None:
+            raise BrokenNameError(f"{found.name!r} could not be read")
+        if found is None or found.operator is None:
             meta = node.this.meta
-            known = [getattr(op, "name", None) or name for name, op in self.env.named.items()]
+            known = [n.name for n in self.env.named.values()]
             error = SchemaError(
                 f"unknown stream or relation {node.name!r}",
                 hint=nearest(node.name, known)
@@ -162,7 +172,10 @@ class FromBinder:
                 column = meta["start"] - (before.rfind("\n") + 1) + 1
                 error.at(Span(before.count("\n") + 1, column, len(node.name), self.env.source))
             raise error
-        return found
+        if not found.is_view:
+            return Tick(found.operator, self.env.tick) if self.env.dialect == "cql" else found.operator
+        # A view keeps the start that was in force where it was created.
+        return found.operator if found.t0 == self.env.t0 else StartedAt(found.operator, found.t0)
 
     def past(self, operator: Operator, past: Past) -> Operator:
         """AT TIMESTAMP, AT START and DELAYED BY."""
@@ -189,8 +202,10 @@ class FromBinder:
         match read:
             case ScanEvery(every):
                 return Scan(operator, every) if sneeql else scanned(operator, f"{every} us")
-            case InRegion(name):
-                return self._in_region(operator, name)
+            case InRegion(name, spec):
+                return self._in_region(operator, name, spec)
+            case NowScope(partition=parts, delay=delay) if sneeql and (parts or delay is not None):
+                raise PlanError("SNEEql's windows have neither parts nor a delay", hint="use the astral dialect")
             case NowScope(start, end, slide) if sneeql:
                 if isinstance(slide, int):
                     assert isinstance(start, int)
@@ -208,12 +223,12 @@ class FromBinder:
         lo, hi = spec.scope.lo, spec.scope.hi
         if spec.scope.measure is not Measure.TIME or not (isinstance(lo, Back) and hi == Back(0)):
             return spec
-        open_end = Back(max(0, lo.amount - tick))
+        open_end = Back(max(0, (lo.amount - 1) // tick * tick))  # the last whole tick after t − x
         scope = WindowScope(Measure.TIME, open_end, hi)
         schedule = Periodic(Measure.TIME, 0, tick) if isinstance(spec.schedule, Continuous) else spec.schedule
         return WindowSpec(schedule, scope, spec.delay, spec.partition)
 
-    def _in_region(self, operator: Operator, name: str) -> Operator:
+    def _in_region(self, operator: Operator, name: str, spec: WindowSpec) -> Operator:
         region = next((r for n, r in self.env.regions.items() if n.lower() == name.lower()), None)
         if region is None:
             raise ExpressionError(
@@ -225,7 +240,7 @@ class FromBinder:
             )
         location = operator.schema.location
         x, y = (Column(operator.schema[n].type, operator.schema[n].name) for n in (location.x, location.y))
-        return Select(Window(operator, unbounded()), inside(x, y, region))
+        return Select(Window(operator, spec), inside(x, y, region))
 
     # ---- joins
 
@@ -234,11 +249,19 @@ class FromBinder:
         if pending and (lookup or within is not None):
             left, pending = self._finished(left, True), False
         right = self._entered(join.this, True, left.taken)
+        aliases = {(e.alias or "").lower() for e in left.entries if e.alias}
+        twice = [e.alias for e in right.entries if (e.alias or "").lower() in aliases]
+        if twice:
+            raise SchemaError(f"{twice[0]!r} is in FROM twice", hint="give one of them another alias")
         how = _kind(join)
         both = Scope(_placeholder(left, right), [*left.entries, *right.entries], self.outer)
         condition, kept = self._condition(both, left, right, join)
         a, b = left.operator, right.operator
         if a.kind is Kind.WINDOWS or b.kind is Kind.WINDOWS:
+            if how is not JoinKind.INNER:
+                raise PlanError(
+                    f"a {how.value} of windows is not part of SNEEql", hint="join them without LEFT, RIGHT …"
+                )
             operator: Operator = WindowsProduct(a, b)
             operator = operator if condition == TRUE else Select(operator, condition)
         elif within is not None:
@@ -258,6 +281,8 @@ class FromBinder:
             plain = join.args.get("on") is None and condition == TRUE and how is JoinKind.INNER
             operator = Product(sides[0], sides[1]) if plain else Join(sides[0], sides[1], condition, how)
         entries = left.entries if how in (JoinKind.SEMI, JoinKind.ANTI) else [*left.entries, *kept]
+        if kept is not right.entries and how in (JoinKind.RIGHT, JoinKind.FULL):
+            operator, entries = _coalesced(operator, left, right, kept)
         return Scope(operator, entries, self.outer), pending
 
     def _condition(self, both: Scope, left: Scope, right: Scope, join: exp.Join) -> tuple[Expr, list[Entry]]:
@@ -271,8 +296,6 @@ class FromBinder:
         if not names:
             return TRUE, right.entries
         condition: Expr = TRUE
-        from astralq.expr.functions import call
-
         for name in names:
             pair = [s.resolve(name, None) for s in (left, right)]
             same = call("=", *(Column(s.operator.schema[a].type, a) for s, a in zip((left, right), pair, strict=True)))
@@ -289,10 +312,29 @@ class FromBinder:
         return condition, kept
 
 
+class BrokenNameError(AstralError):
+    """A name whose declaration was wrong, which has been told already."""
+
+
+def _coalesced(operator: Operator, left: Scope, right: Scope, kept: list[Entry]) -> tuple[Operator, list[Entry]]:
+    """USING in a right or full join: a common attribute has the value of the side that is there."""
+    visible = {n.lower() for e in kept for n, _ in e.columns}
+    common = [n for e in right.entries for n, _ in e.columns if n.lower() not in visible]
+    taken = {n.lower() for n in operator.schema.names}
+    items: list[Named] = [(a.name, Column(a.type, a.name)) for a in operator.schema]
+    entries = [Entry(e.alias, list(e.columns), dict(e.hidden)) for e in left.entries]
+    for name in common:
+        sides = [Column(s.operator.schema[a].type, a) for s in (left, right) if (a := s.resolve(name, None))]
+        both = unique(f"{name}_both", taken)
+        items.append((both, call("coalesce", *sides)))
+        for e in entries:
+            e.hidden |= {n.lower(): a for n, a in e.columns if n.lower() == name.lower()}
+            e.columns = [(n, both if n.lower() == name.lower() else a) for n, a in e.columns]
+    return Project(operator, tuple(items)), [*entries, *kept]
+
+
 def _placeholder(left: Scope, right: Scope) -> Operator:
     """An operator with the attributes of both sides, for resolving names."""
-    from astralq.algebra.sources import RelationSource
-
     return RelationSource("both", left.operator.schema.concat(right.operator.schema))
 
 

@@ -5,6 +5,7 @@ The inside of a window's brackets is kept as text here and read by language.wind
 
 from __future__ import annotations
 
+import re
 from typing import Any, cast
 
 from sqlglot import exp
@@ -41,6 +42,8 @@ class AstralSQL(ScalarSQL):
             if self._match(TokenType.L_PAREN):
                 found: Any = exp.Subquery(this=self._query())
                 self._match_r_paren()
+                if postfixes := self._postfixes():
+                    return Item(this=found, postfixes=postfixes)
             else:
                 found = self._parse_select()
             if found is None:
@@ -74,9 +77,11 @@ class AstralSQL(ScalarSQL):
             def item() -> exp.Expression | None:
                 first = self._curr
                 found = cast("exp.Expression | None", self._parse_expression())
-                if found is not None:
-                    found.meta["text"] = self._find_sql(first, self._prev)
-                    found.meta["start"], found.meta["end"] = first.start, self._prev.end
+                if found is None:
+                    self.raise_error("expected an expression")
+                assert found is not None
+                found.meta["text"] = self._find_sql(first, self._prev)
+                found.meta["start"], found.meta["end"] = first.start, self._prev.end
                 return found
 
             found: list[exp.Expression] = self._parse_csv(item)
@@ -192,13 +197,22 @@ class AstralSQL(ScalarSQL):
                     join.set("within", self._quantity("a duration or a number of rows"))
             return join
 
+        def _parse_function_call(self, *args: Any, **kwargs: Any) -> Any:
+            found = super()._parse_function_call(*args, **kwargs)
+            if isinstance(found, exp.Exists):
+                found.set("past", self._pasts())
+            return found
+
+        def _pasts(self) -> list[Past]:
+            found = []
+            while (one := self._past()) is not None:
+                found.append(one)
+            return found
+
         def _parse_in(self, *args: Any, **kwargs: Any) -> exp.In:
             found: exp.In = super()._parse_in(*args, **kwargs)
             if found.args.get("query") is not None:
-                past = []
-                while (one := self._past()) is not None:
-                    past.append(one)
-                found.set("past", past)
+                found.set("past", self._pasts())
             return found
 
 
@@ -218,12 +232,30 @@ def _error(e: ParseError, text: str) -> AstralError:
     return ExpressionError("cannot read the query")
 
 
-def parse(text: str) -> tuple[list[Parsed], list[AstralError]]:
+_OPENED = re.compile(
+    r"--[^\n]*|/\*.*?\*/|'(?:[^'\\]|\\.)*'|\"(?:[^\"\\]|\\.)*\"|`[^`]*`|(?P<open>/\*|['\"`])", re.DOTALL
+)
+
+
+def _unclosed(text: str) -> AstralError:
+    """A text that cannot be cut into words: where the quote or comment begins that is not closed."""
+    opened = next((m for m in _OPENED.finditer(text) if m["open"]), None)
+    if opened is None:
+        return ExpressionError("the text cannot be cut into words")
+    before = text[: opened.start()]
+    span = Span(before.count("\n") + 1, opened.start() - before.rfind("\n"), len(opened[0]), text)
+    what = "comment" if opened[0] == "/*" else "quote"
+    return ExpressionError(
+        f"this {what} is not closed", hint=f"add {'*/' if what == 'comment' else opened[0]}", span=span
+    )
+
+
+def parse(text: str, dialect: str = "astral") -> tuple[list[Parsed], list[AstralError]]:
     """All statements of a text, and what is wrong with those that cannot be read."""
     try:
         tokens = AstralSQL().tokenize(text)
-    except TokenError as e:
-        return [], [ExpressionError("a quote or a comment is not closed", hint=str(e).splitlines()[0])]
+    except TokenError:
+        return [], [_unclosed(text)]
     statements: list[Parsed] = []
     errors: list[AstralError] = []
     chunk: list[Token] = []
@@ -239,10 +271,14 @@ def parse(text: str) -> tuple[list[Parsed], list[AstralError]]:
         depth = 0
         if chunk:
             try:
-                parsed = AstralSQL().parser().parse(chunk, text)
+                parser: Any = AstralSQL().parser()
+                parser.astral_dialect = dialect
+                parsed = parser.parse(chunk, text)
                 statements += [f.args["value"] for f in parsed if isinstance(f, ParsedStatement)]
             except ParseError as e:
                 errors.append(_error(e, text))
+            except AstralError as e:
+                errors.append(e)
             except RecursionError:
                 errors.append(ExpressionError("the statement is nested too deeply"))
             except (AttributeError, IndexError, KeyError, TypeError, ValueError):

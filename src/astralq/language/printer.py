@@ -164,6 +164,7 @@ class Printer:
         return window_text(spec)
 
     tick: int = 1_000_000
+    started: bool = False
 
     # ---- declarations
 
@@ -188,7 +189,11 @@ class Printer:
     def _view(self, op: StartedAt) -> str:
         inner = self.query(op.child)
         name = f"view_{len(self.declarations) + 1}"
-        self._declare(name, op, f"START AT {_moment(op.t0)};\nCREATE VIEW {name} AS {inner}")
+        if op.t0 is None and self.started:
+            raise _no_form(op)
+        self.started = self.started or op.t0 is not None
+        start = "" if op.t0 is None else f"START AT {_moment(op.t0)};\n"
+        self._declare(name, op, f"{start}CREATE VIEW {name} AS {inner}")
         return name
 
     def _source(self, source: StreamSource | RelationSource | SensedSource) -> str:

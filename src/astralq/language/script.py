@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 from astralq.algebra.base import Operator
-from astralq.algebra.sources import Origin, StartedAt
-from astralq.algebra.ticks import Tick
+from astralq.algebra.sources import Origin
 from astralq.errors import AstralError, PlanError, nearest
 from astralq.language.binder import Environment, QueryBinder
 from astralq.language.declarations import amount, region, relation_source, stream_source
+from astralq.language.from_clause import BrokenNameError
 from astralq.language.grammar import parse
 from astralq.language.syntax import (
     Name,
@@ -61,22 +62,22 @@ class _Reader:
 
     def __init__(self, text: str, dialect: str) -> None:
         self.env = Environment(text, dialect)
-        self.t0: Instant | None = None
         self.queries: list[Statement] = []
 
     def read(self, statement: Parsed) -> None:
         match statement:
             case StreamDeclaration() | RelationDeclaration():
-                self._declare(statement.name, self._source(statement))
+                self._declare(statement.name, self._told(statement.name, lambda: self._source(statement)))
             case RegionDeclaration():
+                if any(n.lower() == statement.name.text.lower() for n in self.env.regions):
+                    raise _twice(statement.name)
                 self.env = replace(self.env, regions={**self.env.regions, statement.name.text: region(statement)})
             case ViewDeclaration():
-                query = QueryBinder(self.env).bind(statement.query)
-                # A view keeps the start that is in force where it is created.
-                self._declare(statement.name, query if self.t0 is None else StartedAt(query, self.t0))
+                view = self._told(statement.name, lambda: QueryBinder(self.env).bind(statement.query))
+                self._declare(statement.name, view, is_view=True)
             case StartAt():
                 try:
-                    self.t0 = instant(statement.moment.text)
+                    self.env = replace(self.env, t0=instant(statement.moment.text))
                 except AstralError as e:
                     raise e.at(statement.moment.span) from None
             case SetTick():
@@ -87,7 +88,8 @@ class _Reader:
                 self.env = replace(self.env, tick=amount(statement.duration))
             case QueryStatement():
                 operator = QueryBinder(self.env).bind(statement.query)
-                self.queries.append(Statement(len(self.queries) + 1, operator, self.t0, statement.text, statement.sink))
+                number = len(self.queries) + 1
+                self.queries.append(Statement(number, operator, self.env.t0, statement.text, statement.sink))
 
     def _source(self, declared: StreamDeclaration | RelationDeclaration) -> Operator:
         dialect = self.env.dialect
@@ -99,12 +101,24 @@ class _Reader:
             )
         except AstralError as e:
             raise e.at(declared.name.span) from None
-        return Tick(source, self.env.tick) if dialect == "cql" else source
+        return source
 
-    def _declare(self, name: Name, operator: Operator) -> None:
+    def _told(self, name: Name, bind: Callable[[], Operator]) -> Operator:
+        """What is declared; if it is wrong, its name is known all the same, so that its uses are no further errors."""
+        try:
+            return bind()
+        except AstralError:
+            self.env = self.env.with_named(name.text, None)
+            raise
+
+    def _declare(self, name: Name, operator: Operator, *, is_view: bool = False) -> None:
         if name.text.lower() in self.env.named:
-            raise PlanError(f"{name.text!r} is declared twice", hint="choose another name", span=name.span)
-        self.env = self.env.with_named(name.text, operator)
+            raise _twice(name)
+        self.env = self.env.with_named(name.text, operator, is_view=is_view)
+
+
+def _twice(name: Name) -> PlanError:
+    return PlanError(f"{name.text!r} is declared twice", hint="choose another name", span=name.span)
 
 
 def read_script(text: str, dialect: str = "astral") -> Script:
@@ -124,11 +138,13 @@ def read_script(text: str, dialect: str = "astral") -> Script:
         raise PlanError(
             f"unknown dialect {dialect!r}", hint=nearest(dialect, DIALECTS) or f"the dialects are {', '.join(DIALECTS)}"
         )
-    statements, errors = parse(text)
+    statements, errors = parse(text, dialect)
     reader = _Reader(text, dialect)
     for statement in statements:
         try:
             reader.read(statement)
+        except BrokenNameError:
+            pass
         except AstralError as e:
             errors.append(e)
         except RecursionError:

@@ -7,8 +7,8 @@ from typing import Any
 from sqlglot import exp
 from sqlglot.tokens import Token, TokenType  # type: ignore[attr-defined]
 
-from astralq.algebra.sources import Origin
-from astralq.errors import Span
+from astralq.algebra.sources import UNITS, Origin
+from astralq.errors import PlanError, Span, nearest
 from astralq.expr.parse import ScalarSQL
 from astralq.language.syntax import (
     ColumnDef,
@@ -25,9 +25,13 @@ from astralq.language.syntax import (
     ViewDeclaration,
 )
 
+FORMATS = ("csv", "json", "parquet", "kafka", "rate", "python", "jdbc")
+
 
 class StatementParser(ScalarSQL.Parser):
     """Reads statements; the queries in them are read by the parser that extends it."""
+
+    astral_dialect = "astral"
 
     def _query(self) -> exp.Expression:
         raise NotImplementedError
@@ -68,15 +72,14 @@ class StatementParser(ScalarSQL.Parser):
             return Name(first.text, self._span(first, first))
         if not self._match(TokenType.NUMBER):
             self.raise_error(f"expected {what}, for example 5 SECONDS")
-        # 5s and 5d come as casts: the unit is what stands behind the number in the text.
-        while self._curr.start == self._prev.end + 1 and self._curr.token_type is not TokenType.SEMICOLON:
-            if self._curr.token_type in (TokenType.R_PAREN, TokenType.COMMA, TokenType.R_BRACKET):
-                break
-            self._advance()
-        if self._prev is first or self._prev.token_type is TokenType.NUMBER:
-            if not self._curr:
-                self.raise_error(f"expected a unit after {first.text}", first)
-            self._advance()
+        if self._curr and self._curr.start == first.start:
+            # 5s and 5d come as casts of a number: three tokens in the same place.
+            while self._curr and self._curr.start == first.start:
+                self._advance()
+            return Name(self.sql[first.start : first.end + 1], self._span(first, first))
+        if not self._curr or self._curr.token_type in (TokenType.R_PAREN, TokenType.COMMA, TokenType.R_BRACKET):
+            self.raise_error(f"expected a unit after {first.text}", first)
+        self._advance()
         return Name(self._find_sql(first, self._prev), self._span(first, self._prev))
 
     # ---- statements
@@ -137,8 +140,16 @@ class StatementParser(ScalarSQL.Parser):
         return tuple(self._parse_wrapped_csv(column))
 
     def _origin(self) -> Origin:
-        form = self._name("a format, for example csv")
-        return Origin(form.text.lower(), self._string("a path").text)
+        named = self._name("a format, for example csv")
+        form = named.text.lower()
+        if form not in FORMATS:
+            meant = nearest(form, FORMATS)
+            raise PlanError(
+                f"unknown format {named.text!r}", hint=meant or f"the formats are {', '.join(FORMATS)}", span=named.span
+            )
+        if form == "rate" and not self._match(TokenType.STRING, advance=False):
+            return Origin(form, "")
+        return Origin(form, self._string("a path").text)
 
     def _with_options(self, origin: Origin) -> Origin:
         return Origin(origin.format, origin.path, self._options()) if self._match_text_seq("OPTIONS") else origin
@@ -153,7 +164,12 @@ class StatementParser(ScalarSQL.Parser):
         return tuple(self._parse_wrapped_csv(option))
 
     def _unit(self) -> Name | None:
-        return self._name("SECONDS, MILLISECONDS or MICROSECONDS") if self._match_text_seq("UNIT") else None
+        if not self._match_text_seq("UNIT"):
+            return None
+        unit = self._name("SECONDS, MILLISECONDS or MICROSECONDS")
+        if unit.text.upper() not in UNITS:
+            raise PlanError(f"unknown unit {unit.text!r}", hint=f"the units are {', '.join(UNITS)}", span=unit.span)
+        return unit
 
     def _create_stream(self, name: Name, columns: tuple[ColumnDef, ...] | None = None) -> StreamDeclaration:
         given: dict[str, Any] = {"name": name, "columns": self._columns() if columns is None else columns}
@@ -169,7 +185,7 @@ class StatementParser(ScalarSQL.Parser):
                     self.raise_error("expected FROM format 'path' before OPTIONS")
                 given["origin"] = Origin(given["origin"].format, given["origin"].path, self._options())
             elif self._match_text_seq("TIMESTAMP", "ON", "ARRIVAL"):
-                given["timestamp"] = None
+                given["on_arrival"] = True
             elif self._match_text_seq("TIMESTAMP", "BY"):
                 given["timestamp"] = Moment(self._name("the timestamp's attribute"), self._unit())
             elif self._match_text_seq("POSITION", "BY"):
@@ -219,6 +235,12 @@ class StatementParser(ScalarSQL.Parser):
     def _sneeql_declaration(self) -> Parsed:
         """road: sensed (site:integer, …) and what CREATE takes besides."""
         name = self._name("a name")
+        if self.astral_dialect != "sneeql":
+            raise PlanError(
+                f"{name.text}: … is SNEEql's way to declare",
+                hint="use CREATE STREAM, or --dialect sneeql",
+                span=name.span,
+            )
         self._match(TokenType.COLON)
         if self._match_text_seq("STORED"):
             return self._create_relation(name, self._columns(TokenType.COLON))

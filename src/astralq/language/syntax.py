@@ -45,6 +45,7 @@ class StreamDeclaration:
     every: Name | None = None
     sites: tuple[Any, ...] = ()
     timestamp: Moment | None = None
+    on_arrival: bool = False
     position_by: tuple[Name, ...] = ()
     batch_by: Name | None = None
     batch_each_row: bool = False

@@ -8,7 +8,7 @@ from __future__ import annotations
 import operator
 import re
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import time
 
 from astralq.algebra.schedules import Loop, Measure, Schedule, TimeOfDay
@@ -46,6 +46,7 @@ class InRegion:
     """[RANGE BY region RATTR SPACE]."""
 
     name: str
+    spec: WindowSpec
 
 
 @dataclass(frozen=True)
@@ -55,6 +56,8 @@ class NowScope:
     start: str | int
     end: str | int
     slide: str | int
+    partition: tuple[str, ...] = ()
+    delay: str | int | None = None
 
 
 Read = WindowSpec | ScanEvery | InRegion | NowScope
@@ -89,13 +92,16 @@ class WindowReader(WordReader):
                 names.append(self.word("an attribute").text)
             partition = tuple(n.strip("`") for n in names)
         found = self._form()
-        if isinstance(found, WindowSpec):
-            if partition:
-                found = found.by(*partition)
-            if self.take("DELAY"):
-                found = found.delayed(rows_or_text(self.amount("a delay")))
-        elif partition:
-            raise self.fail("this window cannot be partitioned")
+        delay = rows_or_text(self.amount("a delay")) if self.take("DELAY") else None
+        match found:
+            case WindowSpec():
+                return _changed(found, partition, delay)
+            case InRegion():
+                return replace(found, spec=_changed(found.spec, partition, delay))
+            case NowScope():
+                return replace(found, partition=partition, delay=delay)
+        if partition or delay is not None:
+            raise self.fail("a SCAN has neither parts nor a delay")
         return found
 
     def _form(self) -> Read:
@@ -165,7 +171,7 @@ class WindowReader(WordReader):
         if word is not None and word.kind == "word":
             self.at += 1
             self.expect("RATTR", "SPACE")
-            return InRegion(word.text)
+            return InRegion(word.text, unbounded())
         width = self._attributed(self.amount("a distance or a duration"), "RATTR")
         if not self.take("SLIDE", "BY"):
             if is_distance(width):
@@ -371,6 +377,12 @@ def read_window(text: str, start: int, source: str) -> Read:
     return WindowReader(text, start, source).read()
 
 
+def _changed(spec: WindowSpec, partition: tuple[str, ...], delay: str | int | None) -> WindowSpec:
+    """The window in each part, and later by a delay."""
+    spec = spec.by(*partition) if partition else spec
+    return spec if delay is None else spec.delayed(delay)
+
+
 def as_spec(read: NowScope) -> WindowSpec:
     """SNEEql's window as a temporal relation: the same scope, of which the last evaluation shows."""
-    return from_to(read.start, read.end, read.slide)
+    return _changed(from_to(read.start, read.end, read.slide), read.partition, read.delay)

@@ -56,7 +56,7 @@ class Run:
             case RelationSource():
                 return read_relation(op, _given(op.name, self.data))[0]
             case StartedAt():
-                inner = replace(ctx, t0=op.t0, start=BatchId(op.t0, 0), t0_given=True)
+                inner = replace(observe(op.child, self.data, op.t0, None), end=ctx.end)
                 found = self.evaluate(op.child, inner)
                 return _from_start(found, ctx) if isinstance(found, Stream) else found
             case Window():
