@@ -78,18 +78,18 @@ CASES: dict[str, tuple[Callable[[], Any], str]] = {
         lambda: S.select("name + 1 AS x"),
         "line 1, column 1: in name + 1: name is STRING, 1 is INT\n"
         "1 | name + 1 AS x\n"
-        "  | ^^^^\n"
+        "  | ^^^^^^^^\n"
         "  hint: CAST one of them to the other's type",
     ),
     "a condition that is not one": (
         lambda: S.where("value + 1"),
-        "the condition value + 1 of σ is DOUBLE, not BOOLEAN\n  hint: compare it with something",
+        "the condition value + 1 of a selection is DOUBLE, not BOOLEAN\n  hint: compare it with something",
     ),
     "a constant of the wrong type": (
         lambda: S.where("sensor = 'abc'"),
         "line 1, column 1: in the comparison: 'abc' is not a BIGINT\n"
         "1 | sensor = 'abc'\n"
-        "  | ^^^^^^\n"
+        "  | ^^^^^^^^^^^^^^\n"
         "  hint: write a constant of that type",
     ),
     "an attribute twice": (
@@ -145,7 +145,7 @@ CASES: dict[str, tuple[Callable[[], Any], str]] = {
     ),
     "an aggregate in a condition": (
         lambda: S[rows(3)].where("max(value) > 3"),
-        "max(value) stands in σ\n  hint: aggregate first: aggregate(…), or GROUP BY",
+        "max(value) stands in a selection\n  hint: aggregate first: aggregate(…), or GROUP BY",
     ),
     # Windows
     "a decreasing lower bound": (

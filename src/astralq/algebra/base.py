@@ -134,5 +134,5 @@ def expect(op: Operator, kind: Kind, what: str, hint: str) -> None:
         raise PlanError(f"{what} takes a {kind.value}, and this is a {op.kind.value}:\n{op}", hint=hint)
 
 
-STREAM_HINT = "turn a relation into a stream with istream(), dstream() or rstream()"
+STREAM_HINT = "turn a relation into a stream with ISTREAM, DSTREAM or RSTREAM"
 RELATION_HINT = "turn a stream into a relation with a window, for example [ROWS 10]"

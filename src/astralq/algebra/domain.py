@@ -93,7 +93,7 @@ class Domain(Operator):
         return self.child.schema
 
     def check(self) -> None:
-        expect(self.child, Kind.RELATION, "D", RELATION_HINT)
+        expect(self.child, Kind.RELATION, str(self.transform_), RELATION_HINT)
         if isinstance(self.transform_, LastBatchOf) != (self.other is not None):
             raise PlanError("the last batch of which stream?" if self.other is None else "a stream that is not used")
         if self.other is not None:

@@ -63,7 +63,7 @@ class Select(_Unary):
         return self.child.schema
 
     def check(self) -> None:
-        check_condition(self.condition, self.child.readable, "σ")
+        check_condition(self.condition, self.child.readable, "a selection")
 
     @property
     def label(self) -> str:
@@ -86,7 +86,7 @@ class Project(_Unary):
 
     def check(self) -> None:
         for _, e in self.items:
-            check_reads(e, self.child.readable, "Π")
+            check_reads(e, self.child.readable, "a projection")
 
     @property
     def label(self) -> str:
@@ -204,7 +204,7 @@ class _Binary(Operator):
 
     def check(self) -> None:
         for side in (self.left, self.right):
-            expect(side, Kind.RELATION, type(self).__name__, RELATION_HINT)
+            expect(side, Kind.RELATION, self.label, RELATION_HINT)
 
 
 @dataclass(frozen=True, repr=False)

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 
 from sqlglot import exp
 
@@ -24,56 +25,30 @@ from astralq.algebra.stream_ops import LookupJoin
 from astralq.algebra.streamers import DStream, Identity, IStream, RStream
 from astralq.algebra.windows import Window, last_batch
 from astralq.errors import AstralError, ExpressionError, PlanError, Span
-from astralq.expr.casts import coerce, common_type
 from astralq.expr.functions import call
-from astralq.expr.nodes import TRUE, Aggregate, Column, Expr
+from astralq.expr.nodes import TRUE, Column, Expr
 from astralq.language.declarations import amount
-from astralq.language.from_clause import FromBinder, apart
-from astralq.language.scope import Entry, Scope, ScopeBinder
+from astralq.language.environment import Environment
+from astralq.language.from_clause import FromBinder, apart, renamed
+from astralq.language.nodes import (
+    aggregates,
+    all_of,
+    conjuncts,
+    has_aggregate,
+    nothing,
+    same_types,
+    subquery_test,
+    unaliased,
+    without_ctes,
+)
+from astralq.language.scope import Scope, ScopeBinder
 from astralq.language.syntax import Item, Past, StreamerQuery
-from astralq.space import Region
-from astralq.timeline import Duration, Instant
+from astralq.timeline import Duration
 
 STREAMERS = {"istream": IStream, "dstream": DStream, "rstream": RStream}
-_REFUSED = {
-    "order": "ORDER BY",
-    "limit": "LIMIT",
-    "offset": "OFFSET",
-    "qualify": "QUALIFY",
-    "laterals": "LATERAL VIEW",
-    "windows": "WINDOW",
-    "distribute": "DISTRIBUTE BY",
-    "sort": "SORT BY",
-    "cluster": "CLUSTER BY",
-    "pivots": "PIVOT",
-    "sample": "TABLESAMPLE",
-}
-
-
-@dataclass(frozen=True)
-class NamedOperator:
-    """A source or a view: its name as it was written, and the start in force where it was created."""
-
-    name: str
-    operator: Operator | None
-    t0: Instant | None
-    is_view: bool = False
-
-
-@dataclass(frozen=True)
-class Environment:
-    """What a statement can name, and the dialect that it is in."""
-
-    source: str
-    dialect: str = "astral"
-    t0: Instant | None = None
-    tick: Duration = Duration(1_000_000)  # noqa: RUF009  (a number with a type of its own)
-    named: dict[str, NamedOperator] = field(default_factory=dict)
-    regions: dict[str, Region] = field(default_factory=dict)
-
-    def with_named(self, name: str, operator: Operator | None, *, is_view: bool = True) -> Environment:
-        """The environment with a source or view; None for one that could not be bound."""
-        return replace(self, named={**self.named, name.lower(): NamedOperator(name, operator, self.t0, is_view)})
+_SELECT = {"expressions", "from_", "joins", "where", "group", "having", "distinct", "with_"}
+"""The clauses of SELECT that the language has; whatever else sqlglot reads is refused, never left out silently."""
+_CLAUSES = {"order": "ORDER BY", "sort": "SORT BY", "distribute": "DISTRIBUTE BY", "cluster": "CLUSTER BY"}
 
 
 class QueryBinder:
@@ -96,11 +71,13 @@ class QueryBinder:
             items = [node.args["from_"], *(node.args.get("joins") or [])]
             node = exp.Tuple(expressions=[i.copy() for i in items])
         if "start" in node.meta:
-            start, end = node.meta["start"], node.meta["end"]
-            before = self.env.source[:start]
-            line, column = before.count("\n") + 1, start - (before.rfind("\n") + 1) + 1
-            return Span(line, column, end - start + 1, self.env.source)
-        return ScopeBinder(_nothing(), {}, self.env.source).span(node)
+            return self._marked(node.meta["start"], node.meta["end"])
+        return ScopeBinder(nothing(), {}, self.env.source).span(node)
+
+    def _marked(self, start: int, end: int) -> Span:
+        before = self.env.source[:start]
+        line, column = before.count("\n") + 1, start - (before.rfind("\n") + 1) + 1
+        return Span(line, column, end - start + 1, self.env.source)
 
     def _bind(self, node: exp.Expression) -> Operator:
         match node:
@@ -138,17 +115,18 @@ class QueryBinder:
     # ---- SELECT
 
     def _select(self, node: exp.Select) -> Operator:
-        for key, words in _REFUSED.items():
-            if node.args.get(key):
-                hint = "an answer has its own total order" if key in ("order", "sort") else None
-                raise ExpressionError(f"{words} is not part of the language", hint=hint)
+        self._refuse_unknown(node)
         env = self._with_ctes(node)
         if env is not self.env:
-            return QueryBinder(env, self.outer).bind(_without_ctes(node))
+            return QueryBinder(env, self.outer).bind(without_ctes(node))
         items = list(node.expressions)
         streamer = self._streamer_in(items)
         if streamer is not None:
-            items = [i for s in items for i in s.expressions]
+            call_ = unaliased(items[0])
+            inside = list(call_.expressions)
+            if isinstance(items[0], exp.Alias) and len(inside) == 1:
+                inside = [exp.alias_(inside[0].copy(), items[0].alias)]
+            items = inside
         if node.args.get("from_") is None:
             place = self.span(items[0]) if items else None
             raise ExpressionError("a query reads from something", hint="add FROM and a stream or relation", span=place)
@@ -159,6 +137,25 @@ class QueryBinder:
             result = Distinct(result)
         return self._streamed(streamer, result, None) if streamer is not None else result
 
+    def _refuse_unknown(self, node: exp.Select) -> None:
+        """Clauses that Spark has and the language has not."""
+        parts = [(k, v) for k, v in node.args.items() if v and k not in _SELECT]
+        for clause, known in (("group", {"expressions"}), ("distinct", {"expressions"})):
+            if (found := node.args.get(clause)) is not None:
+                parts += [(k, found) for k, v in found.args.items() if v and k not in known]
+        for key, value in parts:
+            words = _CLAUSES.get(key, key.strip("_").upper().replace("_", " "))
+            hint = "an answer has its own total order" if key in ("order", "sort") else None
+            error = ExpressionError(f"{words} is not part of the language", hint=hint)
+            raise error.at(self._clause_span(words, value))
+
+    def _clause_span(self, words: str, value: object) -> Span | None:
+        """Where a clause is written: its words, if they stand in the text once; else what they are about."""
+        written = list(re.finditer(words.replace(" ", r"\s+"), self.env.source, re.IGNORECASE))
+        if len(written) == 1:
+            return self._marked(written[0].start(), written[0].end() - 1)
+        return self.span(value) if isinstance(value, exp.Expression) else None
+
     def _with_ctes(self, node: exp.Expression) -> Environment:
         env = self.env
         with_ = node.args.get("with_")
@@ -167,19 +164,26 @@ class QueryBinder:
         if with_.args.get("recursive"):
             raise ExpressionError("a recursive query is not part of the language")
         for cte in with_.expressions:
-            env = env.with_named(cte.alias, QueryBinder(env).bind(cte.this))
+            operator = QueryBinder(env).bind(cte.this)
+            names = [c.name for c in cte.args["alias"].args.get("columns") or []]
+            env = env.with_named(cte.alias, renamed(operator, names, cte.alias) if names else operator)
         return env
 
     def _streamer_in(self, items: list[exp.Expression]) -> str | None:
         """SELECT ISTREAM(…) FROM …: the streamer, if the list is one."""
-        if len(items) == 1 and isinstance(items[0], exp.Anonymous) and str(items[0].this).lower() in STREAMERS:
-            return str(items[0].this).lower()
+        only = unaliased(items[0]) if len(items) == 1 else None
+        if isinstance(only, exp.Anonymous) and str(only.this).lower() in STREAMERS:
+            return str(only.this).lower()
         return None
 
     def _from(self, first: list[Item], args: dict[str, object]) -> Scope:
         joins = args.get("joins") or []
         wants_stamps = self._mentions_stamps(args)
-        binder = FromBinder(self.env, self.outer, lambda q: QueryBinder(self.env).bind(q), wants_stamps)
+        where = args.get("where")
+        # A subquery compares the tuples of two sides, each with its own stamp.
+        subquery = isinstance(where, exp.Expression) and any(True for _ in where.find_all(exp.Select))
+        copies = wants_stamps and (bool(joins) or subquery or self.outer is not None)
+        binder = FromBinder(self.env, self.outer, lambda q: QueryBinder(self.env).bind(q), copies)
         return binder.bind(first[0], joins)  # type: ignore[arg-type]
 
     def _mentions_stamps(self, args: dict[str, object]) -> bool:
@@ -198,8 +202,8 @@ class QueryBinder:
                 return replace(scope, operator=Select(scope.operator, self._condition(scope, where.this)))
             except AstralError as e:
                 raise e.at(self.span(where.this)) from None
-        for conjunct in _conjuncts(where.this):
-            inner, negated = _subquery_test(conjunct)
+        for conjunct in conjuncts(where.this):
+            inner, negated = subquery_test(conjunct)
             if inner is None:
                 if any(True for n in conjunct.find_all(exp.Select, StreamerQuery)):
                     raise ExpressionError(
@@ -209,9 +213,9 @@ class QueryBinder:
                 plain.append(conjunct)
         conditions = [self._condition(scope, c) for c in plain]
         if conditions:
-            scope = replace(scope, operator=Select(scope.operator, _all_of(conditions)))
-        for conjunct in _conjuncts(where.this):
-            inner, negated = _subquery_test(conjunct)
+            scope = replace(scope, operator=Select(scope.operator, all_of(conditions)))
+        for conjunct in conjuncts(where.this):
+            inner, negated = subquery_test(conjunct)
             if inner is not None:
                 try:
                     scope = replace(scope, operator=self._tested(scope, inner, negated))
@@ -224,12 +228,27 @@ class QueryBinder:
 
     def _tested(self, scope: Scope, node: exp.In | exp.Exists, negated: bool) -> Operator:
         """IN and EXISTS as semi- and anti-joins; on a stream they are decided when a tuple arrives (001 D33)."""
+        inner, conditions = self._test(scope, node, negated)
+        how = JoinKind.ANTI if negated else JoinKind.SEMI
+        condition = all_of(conditions) if conditions else TRUE
+        if scope.operator.kind is Kind.STREAM:
+            return LookupJoin(scope.operator, inner, condition, how)
+        if scope.operator.kind is Kind.WINDOWS:
+            raise PlanError("IN and EXISTS over a stream of windows are not part of SNEEql", hint="join them instead")
+        return Join(scope.operator, inner, condition, how)
+
+    def _test(self, scope: Scope, node: exp.In | exp.Exists, negated: bool) -> tuple[Operator, list[Expr]]:
+        """The relation that a test looks into, and the conditions on a pair of tuples."""
         query = node.args["query"] if isinstance(node, exp.In) else node.this
         query = query.this if isinstance(query, exp.Subquery) else query
         inner, correlated, first = self._inner(scope, query, isinstance(node, exp.In))
         for past in node.args.get("past") or []:
             assert isinstance(past, Past)
             inner = FromBinder(self.env, None, lambda q: QueryBinder(self.env).bind(q), False).past(inner, past)
+        if inner.kind is not Kind.RELATION:
+            raise PlanError(
+                f"IN and EXISTS take a relation, and this is a {inner.kind.value}", hint="give its stream a window"
+            )
         conditions = list(correlated)
         if isinstance(node, exp.In):
             assert first is not None
@@ -239,17 +258,7 @@ class QueryBinder:
                 # NOT IN is true only if no comparison is true or unknown.
                 same = call("or", same, call("or", call("isnull", x), call("isnull", first)))
             conditions.append(same)
-        how = JoinKind.ANTI if negated else JoinKind.SEMI
-        condition = _all_of(conditions) if conditions else TRUE
-        if inner.kind is not Kind.RELATION:
-            raise PlanError(
-                f"IN and EXISTS take a relation, and this is a {inner.kind.value}", hint="give its stream a window"
-            )
-        if scope.operator.kind is Kind.STREAM:
-            return LookupJoin(scope.operator, inner, condition, how)
-        if scope.operator.kind is Kind.WINDOWS:
-            raise PlanError("IN and EXISTS over a stream of windows are not part of SNEEql", hint="join them instead")
-        return Join(scope.operator, inner, condition, how)
+        return inner, conditions
 
     def _inner(
         self, scope: Scope, query: exp.Expression, needs_value: bool
@@ -263,7 +272,7 @@ class QueryBinder:
         if simple and isinstance(query, exp.Select) and self._streamer_in(list(query.expressions)) is None:
             binder = QueryBinder(self.env, scope)
             found = binder._from([query.args["from_"].this], query.args)
-            if not any(_has_aggregate(e) for e in query.expressions):
+            if not any(has_aggregate(e) for e in query.expressions):
                 return binder._correlated(found, query, scope, needs_value)
         operator = QueryBinder(self.env).bind(query)
         if not needs_value:
@@ -277,23 +286,33 @@ class QueryBinder:
     def _correlated(
         self, found: Scope, query: exp.Select, outer: Scope, needs_value: bool
     ) -> tuple[Operator, Sequence[Expr], Expr | None]:
-        outside = {n.lower() for n in outer.operator.schema.names}
+        outside = outer.taken
         where = query.args.get("where")
         local: list[Expr] = []
         correlated: list[Expr] = []
         rest = []
-        for conjunct in _conjuncts(where.this) if where is not None else []:
-            if _subquery_test(conjunct)[0] is not None:
+        for conjunct in conjuncts(where.this) if where is not None else []:
+            if subquery_test(conjunct)[0] is not None:
                 rest.append(conjunct)
                 continue
             bound = self._condition(found, conjunct)
             (correlated if bound.columns & outside else local).append(bound)
         if local:
-            found = replace(found, operator=Select(found.operator, _all_of(local)))
+            found = replace(found, operator=Select(found.operator, all_of(local)))
         for conjunct in rest:
-            test, negated = _subquery_test(conjunct)
+            test, negated = subquery_test(conjunct)
             assert test is not None
-            found = replace(found, operator=self._tested(replace(found, outer=None), test, negated))
+            inner, conditions = self._test(found, test, negated)
+            further = [c for c in conditions if c.columns & outside]
+            near = [c for c in conditions if not c.columns & outside]
+            if further and negated:
+                raise PlanError(
+                    "a negated subquery names a query two levels out", hint="break it up with CREATE VIEW"
+                ).at(self.span(conjunct))
+            # Whether one or several match does not count in EXISTS, so that a condition can move outwards over a join.
+            how = JoinKind.INNER if further else JoinKind.ANTI if negated else JoinKind.SEMI
+            found = replace(found, operator=Join(found.operator, inner, all_of(near) if near else TRUE, how))
+            correlated += further
         value: Expr | None = None
         if needs_value:
             if len(query.expressions) != 1 or isinstance(query.expressions[0], exp.Star):
@@ -302,7 +321,7 @@ class QueryBinder:
                     raise ExpressionError("IN takes a query of one attribute", hint="name the attribute in its SELECT")
                 value = Column(found.schema[columns[0][1]].type, columns[0][1])
             else:
-                value = self._condition(found, _unaliased(query.expressions[0]))
+                value = self._condition(found, unaliased(query.expressions[0]))
         return found.operator, correlated, value
 
     # ---- SELECT list
@@ -310,9 +329,14 @@ class QueryBinder:
     def _projected(self, scope: Scope, items: list[exp.Expression], node: exp.Select) -> Operator:
         named = [n for item in items for n in self._items(scope, item)]
         having = node.args.get("having")
-        grouped = node.args.get("group") is not None or having is not None or any(_aggregates(e) for _, e in named)
+        grouped = node.args.get("group") is not None or having is not None or any(aggregates(e) for _, e in named)
         if grouped:
-            return self._grouped(scope, named, node)
+            try:
+                return self._grouped(scope, named, node)
+            except AstralError as e:
+                plain = [i for i in items if not has_aggregate(i)]
+                group_is_wrong = "neither a grouping key" in e.message
+                raise (e.at(self.span(plain[0])) if plain and group_is_wrong else e) from None
         unique = uniquely_named(named)
         same = [(a.name, Column(a.type, a.name)) for a in scope.operator.schema]
         only_stars = all(isinstance(i, exp.Star) for i in items)
@@ -331,7 +355,7 @@ class QueryBinder:
             return [(n, Column(scope.schema[a].type, a)) for e in entries for n, a in e.columns]
         if isinstance(node, exp.Anonymous) and str(node.this).lower() == "stamps":
             return self._stamps(scope)
-        bound = self._condition(scope, _unaliased(node))
+        bound = self._condition(scope, unaliased(node))
         if isinstance(node, exp.Alias):
             return [(node.alias, bound)]
         if isinstance(node, exp.Column):
@@ -350,7 +374,10 @@ class QueryBinder:
         clause = node.args.get("group")
         keys = [self._key(scope, key, named) for key in (clause.expressions if clause is not None else [])]
         having = node.args.get("having")
-        condition = self._condition(scope, having.this) if having is not None else None
+        condition = None
+        if having is not None:
+            binder = ScopeBinder(scope, self.env.regions, self.env.source, {n.lower(): e for n, e in named})
+            condition = binder.bind(having.this)
         empty_row = self.env.dialect != "cql"
         return group(scope.operator, keys, named, condition, empty_row=empty_row)
 
@@ -374,81 +401,15 @@ class QueryBinder:
     def _set_operation(self, node: exp.SetOperation) -> Operator:
         env = self._with_ctes(node)
         left, right = (QueryBinder(env, self.outer).bind(n) for n in (node.this, node.expression))
+        unknown = [k for k, v in node.args.items() if v and k not in ("this", "expression", "distinct", "with_")]
+        if unknown:
+            raise ExpressionError(f"{unknown[0].replace('_', ' ').upper()} is not part of the language")
         how = {exp.Union: SetKind.UNION, exp.Except: SetKind.EXCEPT, exp.Intersect: SetKind.INTERSECT}[type(node)]
         every = node.args.get("distinct") is False
-        left, right = _same_types(left, right, how)
+        left, right = same_types(left, right, how)
         if left.kind is Kind.STREAM and right.kind is Kind.STREAM and how is SetKind.UNION and every:
             both = [Window(side, last_batch()) for side in (left, right)]
             return IStream(SetOperation(both[0], both[1], SetKind.UNION))
         if how is SetKind.UNION and every:
             return SetOperation(left, right, SetKind.UNION)
         return ValueSetOperation(left, right, how, every)
-
-
-def _nothing() -> Scope:
-    from astralq.algebra.sources import RelationSource
-    from astralq.schema import Schema
-
-    return Scope(RelationSource("nothing", Schema.parse("nothing INT")), [Entry(None, [])])
-
-
-def _without_ctes(node: exp.Select) -> exp.Select:
-    rest = node.copy()
-    rest.set("with_", None)
-    return rest
-
-
-def _conjuncts(node: exp.Expression) -> list[exp.Expression]:
-    if isinstance(node, exp.And):
-        return [*_conjuncts(node.this), *_conjuncts(node.expression)]
-    if isinstance(node, exp.Paren) and isinstance(node.this, exp.And | exp.In | exp.Exists | exp.Paren | exp.Not):
-        return _conjuncts(node.this)
-    return [node]
-
-
-def _subquery_test(node: exp.Expression) -> tuple[exp.In | exp.Exists | None, bool]:
-    """IN (query) or EXISTS (query), and whether it is negated."""
-    negated = False
-    while isinstance(node, exp.Not | exp.Paren):
-        negated ^= isinstance(node, exp.Not)
-        node = node.this
-    if isinstance(node, exp.Exists) or (isinstance(node, exp.In) and node.args.get("query") is not None):
-        return node, negated
-    return None, False
-
-
-def _all_of(conditions: Sequence[Expr]) -> Expr:
-    result = conditions[0]
-    for c in conditions[1:]:
-        result = call("and", result, c)
-    return result
-
-
-def _unaliased(node: exp.Expression) -> exp.Expression:
-    return node.this if isinstance(node, exp.Alias) else node
-
-
-def _aggregates(e: Expr) -> bool:
-    return any(isinstance(part, Aggregate) for part in e.walk())
-
-
-def _has_aggregate(node: exp.Expression) -> bool:
-    from astralq.expr.aggregates import is_aggregate
-
-    return any(is_aggregate(str(f.this)) for f in node.find_all(exp.Anonymous))
-
-
-def _same_types(left: Operator, right: Operator, how: SetKind) -> tuple[Operator, Operator]:
-    """Both sides with the same types, by implicit casts where they are needed."""
-    if len(left.schema) != len(right.schema):
-        return left, right  # the operator's own check says what is wrong
-    pairs = [(Column(a.type, a.name), Column(b.type, b.name)) for a, b in zip(left.schema, right.schema, strict=True)]
-    types = [common_type(p, how.value) for p in pairs]
-
-    def cast(op: Operator, side: int) -> Operator:
-        columns = [p[side] for p in pairs]
-        if [c.type for c in columns] == types:
-            return op
-        return Project(op, tuple((c.name, coerce(c, t)) for c, t in zip(columns, types, strict=True)))
-
-    return cast(left, 0), cast(right, 1)

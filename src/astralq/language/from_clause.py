@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from sqlglot import exp
 
@@ -24,13 +24,11 @@ from astralq.errors import AstralError, ExpressionError, PlanError, SchemaError,
 from astralq.expr.functions import call
 from astralq.expr.nodes import TRUE, Column, Expr, inside
 from astralq.language.declarations import amount
+from astralq.language.environment import Environment
 from astralq.language.scope import Entry, Scope, ScopeBinder
 from astralq.language.syntax import Bracket, Item, Name, Past, SpreadItem, StreamerQuery
 from astralq.language.windows import InRegion, NowScope, ScanEvery, as_spec, read_window
 from astralq.timeline import duration
-
-if TYPE_CHECKING:
-    from astralq.language.binder import Environment
 
 _SIDES = {
     "LEFT": JoinKind.LEFT,
@@ -45,6 +43,14 @@ def apart(operator: Operator, taken: set[str]) -> Operator:
     """The operator with those attributes renamed whose names are taken."""
     used = set(taken)
     pairs = tuple((n, new) for n in operator.schema.names if (new := unique(n, used)) != n)
+    return Rename(operator, pairs) if pairs else operator
+
+
+def renamed(operator: Operator, names: list[str], alias: str) -> Operator:
+    """The operator with all of its attributes named anew."""
+    if len(names) != len(operator.schema):
+        raise SchemaError(f"{alias} names {len(names)} attributes, but there are {len(operator.schema)}")
+    pairs = tuple((old, new) for old, new in zip(operator.schema.names, names, strict=True) if old != new)
     return Rename(operator, pairs) if pairs else operator
 
 
@@ -68,9 +74,8 @@ class FromBinder:
         inner = [j for i in (first, *(j.this for j in joins)) for j in (i.args.get("joins") or [])]
         if inner:
             joins = [*(first.args.get("joins") or []), *joins]
-        several = bool(joins)
         # While a stream is joined with relations, it stands as its last batch; one streamer goes on top (D32).
-        current = self._entered(first, several)
+        current = self._entered(first)
         pending = False
         for join in joins:
             try:
@@ -93,13 +98,16 @@ class FromBinder:
 
     # ---- items
 
-    def _entered(self, item: Item, several: bool, taken: set[str] | None = None) -> Scope:
+    def _entered(self, item: Item, taken: set[str] | None = None) -> Scope:
         """The scope of one item."""
+        inside_ = item.this.this if isinstance(item.this, exp.Subquery) else None
+        if isinstance(inside_, Item) and not item.args.get("alias") and not item.postfixes:
+            return self._parenthesised(inside_, taken)
         operator = self._renamed(item, self.item(item))
         alias = item.alias or (item.this.name if isinstance(item.this, exp.Table) else None)
         hidden: dict[str, str] = {}
         names = list(operator.schema.names)
-        if several and self.wants_stamps and operator.stamped:
+        if self.wants_stamps and operator.stamped:
             operator, hidden = _with_stamps(operator, alias or "tuple")
         used = set(taken or ()) | (self.outer.taken if self.outer is not None else set())
         renamed = apart(operator, used)
@@ -107,16 +115,22 @@ class FromBinder:
         columns = [(n, new[n]) for n in names]
         return Scope(renamed, [Entry(alias, columns, {k: new[v] for k, v in hidden.items()})], self.outer)
 
+    def _parenthesised(self, inside_: Item, taken: set[str] | None) -> Scope:
+        """(a JOIN b …) without an alias: its items keep their own."""
+        scope = FromBinder(self.env, self.outer, self.bind_query, self.wants_stamps).bind(inside_, [])
+        operator = apart(scope.operator, set(taken or ()))
+        new = dict(zip(scope.operator.schema.names, operator.schema.names, strict=True))
+        entries = [
+            Entry(e.alias, [(n, new[a]) for n, a in e.columns], {n: new[a] for n, a in e.hidden.items()})
+            for e in scope.entries
+        ]
+        return Scope(operator, entries, self.outer)
+
     def _renamed(self, item: Item, operator: Operator) -> Operator:
         """FROM item AS alias(a, b, …) gives the attributes new names."""
         alias = item.args.get("alias")
         columns = [c.name for c in alias.args.get("columns") or []] if alias is not None else []
-        if not columns:
-            return operator
-        if len(columns) != len(operator.schema):
-            raise SchemaError(f"{item.alias} names {len(columns)} attributes, but there are {len(operator.schema)}")
-        pairs = tuple((old, new) for old, new in zip(operator.schema.names, columns, strict=True) if old != new)
-        return Rename(operator, pairs) if pairs else operator
+        return renamed(operator, columns, item.alias) if columns else operator
 
     def item(self, item: Item) -> Operator:
         """The operator of an item with its windows and past states."""
@@ -248,7 +262,7 @@ class FromBinder:
         lookup, within = bool(join.args.get("lookup")), join.args.get("within")
         if pending and (lookup or within is not None):
             left, pending = self._finished(left, True), False
-        right = self._entered(join.this, True, left.taken)
+        right = self._entered(join.this, left.taken)
         aliases = {(e.alias or "").lower() for e in left.entries if e.alias}
         twice = [e.alias for e in right.entries if (e.alias or "").lower() in aliases]
         if twice:

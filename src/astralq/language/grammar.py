@@ -101,6 +101,8 @@ class AstralSQL(ScalarSQL):
                 alias = self._parse_table_alias(alias_tokens=alias_tokens or self.TABLE_ALIAS_TOKENS)
                 if alias is not None:
                     item.set("alias", alias)
+                    if self._curr and self._curr.token_type is TokenType.L_BRACKET:
+                        self.raise_error("the alias comes after the window")
             if joins:
                 for join in self._parse_joins(alias_tokens=alias_tokens):
                     item.append("joins", join)
@@ -181,8 +183,14 @@ class AstralSQL(ScalarSQL):
             lookup = (
                 self._curr is not None and self._curr.text.upper() == "LOOKUP" and bool(self._match_text_seq("LOOKUP"))
             )
+            side = self._curr.text.upper() if self._curr and self._next and self._next.text.upper() == "LOOKUP" else ""
+            if side in ("LEFT", "INNER"):
+                self._advance(2)
+                lookup = True
             first = self._curr
             join: exp.Join | None = super()._parse_join(*args, **kwargs)
+            if join is not None and side == "LEFT":
+                join.set("side", join.args.get("side") or "LEFT")
             if join is None:
                 if lookup:
                     self.raise_error("expected JOIN after LOOKUP")
@@ -226,8 +234,8 @@ def _error(e: ParseError, text: str) -> AstralError:
         description = "this cannot stand here" if description.startswith("Invalid expression") else description
         if description.startswith("Required keyword"):
             description = "something is missing here"
-        if description == "Expecting )":
-            description = "expected )"
+        if description.startswith(("Expecting ", "Expected ")):
+            description = f"expected {description.split(' ', 1)[1]}"
         return ExpressionError(description, span=span)
     return ExpressionError("cannot read the query")
 

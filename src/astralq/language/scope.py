@@ -10,7 +10,7 @@ from astralq.algebra.base import STAMP, Operator
 from astralq.errors import ExpressionError, SchemaError, nearest
 from astralq.expr.nodes import Column, Expr
 from astralq.expr.parse import Binder
-from astralq.schema import Schema
+from astralq.schema import Attribute, Schema
 from astralq.space import Region
 
 PSEUDO = tuple(a.name for a in STAMP)
@@ -54,7 +54,11 @@ class Scope:
         readable = self.operator.readable
         if self.outer is None:
             return readable
-        return Schema(readable.attributes + self.outer.operator.schema.attributes, readable.location)
+        return Schema(readable.attributes + self.outer._attributes(), readable.location)
+
+    def _attributes(self) -> tuple[Attribute, ...]:
+        own = self.operator.schema.attributes
+        return own if self.outer is None else own + self.outer._attributes()
 
     def resolve(self, name: str, qualifier: str | None) -> str:
         """The attribute that a column means."""
@@ -66,7 +70,7 @@ class Scope:
             raise SchemaError(f"{name!r} is ambiguous", hint=f"write {choices}")
         if found:
             return found[0][1]
-        if name.lower() in PSEUDO and self.operator.stamped:
+        if name.lower() in PSEUDO and self.operator.stamped and entries:
             return name.lower()
         if self.outer is not None:
             try:
@@ -98,14 +102,23 @@ class Scope:
 class ScopeBinder(Binder):
     """Binds expressions in a scope: qualified names, 004's AvgSpd(R)."""
 
-    def __init__(self, scope: Scope, regions: dict[str, Region], source: str) -> None:
+    def __init__(
+        self, scope: Scope, regions: dict[str, Region], source: str, aliases: dict[str, Expr] | None = None
+    ) -> None:
         super().__init__(scope.schema, regions, source)
         self.scope = scope
+        self.aliases = aliases or {}
 
     def column(self, node: exp.Column) -> Expr:
         if node.args.get("db") is not None:
             raise ExpressionError(f"{node.sql()} has too many parts", hint="write alias.attribute")
-        name = self.scope.resolve(node.name, node.table or None)
+        try:
+            name = self.scope.resolve(node.name, node.table or None)
+        except SchemaError:
+            # HAVING may use the names that SELECT gives.
+            if not node.table and node.name.lower() in self.aliases:
+                return self.aliases[node.name.lower()]
+            raise
         attribute = self.schema[name]
         return Column(attribute.type, attribute.name)
 

@@ -8,8 +8,9 @@ from dataclasses import dataclass, replace
 from astralq.algebra.base import Operator
 from astralq.algebra.sources import Origin
 from astralq.errors import AstralError, PlanError, nearest
-from astralq.language.binder import Environment, QueryBinder
+from astralq.language.binder import QueryBinder
 from astralq.language.declarations import amount, region, relation_source, stream_source
+from astralq.language.environment import Environment
 from astralq.language.from_clause import BrokenNameError
 from astralq.language.grammar import parse
 from astralq.language.syntax import (
