@@ -132,7 +132,8 @@ CASES: dict[str, tuple[Callable[[], Any], str]] = {
     ),
     "a function that reaches outside": (
         lambda: S.select("reflect('java.lang.System', 'getenv', name)"),
-        "line 1, column 1: unknown function 'reflect'\n1 | reflect('java.lang.System', 'getenv', name)\n  | ^^^^^^^",
+        "line 1, column 1: the function 'reflect' is refused: it reaches outside the query, "
+        "whose text is not trusted\n1 | reflect('java.lang.System', 'getenv', name)\n  | ^^^^^^^",
     ),
     "an expression that cannot be read": (
         lambda: S.where("value >"),

@@ -100,3 +100,15 @@ def test_a_damaged_expression_is_read_or_refused(seed: int, place: int, damage: 
         expression(text[:place] + damage + text[place + 1 :], SCHEMA)
     except AstralError:
         return
+
+
+@pytest.mark.parametrize("name", ["reflect", "java_method", "try_reflect", "input_file_name", "current_user"])
+def test_a_function_that_reaches_outside_is_refused_by_name(name: str) -> None:
+    with pytest.raises(AstralError, match=f"the function '{name}' is refused: it reaches outside the query"):
+        expression(f"{name}('java.lang.System', 'getenv')", EMPTY)
+
+
+@pytest.mark.parametrize("name", ["rand", "uuid", "now", "current_timestamp"])
+def test_a_function_that_is_not_a_function_is_refused_by_name(name: str) -> None:
+    with pytest.raises(AstralError, match=f"the function '{name}' is refused: it gives another value each time"):
+        expression(f"{name}()", EMPTY)

@@ -59,13 +59,15 @@ CASES: dict[str, tuple[str, str]] = {
     ),
     "reflect": (
         "SELECT reflect('java.lang.System', 'exit') FROM r;",
-        "line 10, column 8: unknown function 'reflect'\n"
+        "line 10, column 8: the function 'reflect' is refused: it reaches outside the query, "
+        "whose text is not trusted\n"
         "10 | SELECT reflect('java.lang.System', 'exit') FROM r;\n"
         "   |        ^^^^^^^",
     ),
     "java_method": (
         "SELECT java_method('java.lang.System', 'exit') FROM r;",
-        "line 10, column 8: unknown function 'java_method'\n"
+        "line 10, column 8: the function 'java_method' is refused: it reaches outside the query, "
+        "whose text is not trusted\n"
         "10 | SELECT java_method('java.lang.System', 'exit') FROM r;\n"
         "   |        ^^^^^^^^^^^",
     ),

@@ -80,11 +80,11 @@ def linear_pairs(draw: st.DrawFn, s: Stream, t1: Instant) -> tuple[Description, 
     shift = t1 if temporal else count_before(s, t1)
     new_d = d + k * r - shift
     new_b = b + a * k - shift
-    if a == 0:
-        # Only max(B, b') counts, and any b' at or below the beginning will do.
-        new_b = max(new_b, 0) if new_b > 0 else -draw(small)
-    assume(new_d >= 0 and new_b <= new_d)
     c = r if k != 0 else draw(st.integers(a, r))
+    if a == 0 and (temporal or c != 0) and new_b <= 0:
+        # Only max(B, b') counts, and any b' at or below the beginning will do.
+        new_b = -draw(small)
+    assume(new_d >= 0 and new_b <= new_d)
     return Description(a, b, c, d, r, temporal), Description(a, new_b, c, new_d, r, temporal)
 
 
@@ -123,6 +123,13 @@ def test_sliding_and_landmark_windows_are_transposed_as_they_are(
         else Description(0, -start, r, width, r, temporal)
     )
     assert_transposed(same, same, s, t1)
+
+
+def test_a_positional_window_that_never_moves_is_as_wide_as_its_unclipped_bounds() -> None:
+    """[001 P9] fails for a = c = 0 in positions where b' ≠ b − D: the width counts, and it is that before clipping."""
+    one, two = general((0, 0), (0, 0), 1), general((0, -1), (0, 0), 1)
+    data = {"S": tuples((0, 0, (1, 1)), (0, 0, (2, 2)))}
+    assert_different(S[one], S[two], data, t0=(EPOCH, EPOCH))
 
 
 def test_before_the_younger_query_is_evaluated_the_older_one_may_already_show_tuples() -> None:

@@ -1,7 +1,7 @@
 """The functions and operators of expressions: what types they take, what they give, how they compute.
 
 One table for all of them; the functions themselves stand in arithmetic, text_functions and time_functions.
-What is not in the table does not exist, so query text cannot reach outside (reflect, java_method, files).
+What is not in the table does not exist, so query text cannot reach outside; what users may look for is in REFUSED.
 """
 
 from __future__ import annotations
@@ -39,6 +39,21 @@ class Function:
 
 TABLE: dict[str, Function] = {}
 ALIASES: dict[str, str] = {}
+
+
+_OUTSIDE = "reaches outside the query, whose text is not trusted"
+_UNSTEADY = "gives another value each time, and an answer has to be the same from files and from the live feed"
+REFUSED = {
+    **dict.fromkeys(("reflect", "try_reflect", "java_method"), _OUTSIDE),
+    **dict.fromkeys(("input_file_name", "input_file_block_start", "input_file_block_length"), _OUTSIDE),
+    **dict.fromkeys(
+        ("current_user", "session_user", "user", "current_database", "current_catalog", "version"), _OUTSIDE
+    ),
+    **dict.fromkeys(("rand", "random", "randn", "randstr", "uniform", "uuid", "shuffle"), _UNSTEADY),
+    **dict.fromkeys(("now", "current_timestamp", "current_date", "localtimestamp", "curdate"), _UNSTEADY),
+    **dict.fromkeys(("monotonically_increasing_id", "spark_partition_id"), _UNSTEADY),
+}
+"""Functions of Spark that the language has not, and why."""
 
 
 def define(
@@ -96,6 +111,8 @@ def call(name: str, *args: Expr) -> Expr:
     key = name.lower()
     key = ALIASES.get(key, key)
     function = TABLE.get(key)
+    if key in REFUSED:
+        raise ExpressionError(f"the function {name!r} is refused: it {REFUSED[key]}")
     if function is None:
         raise ExpressionError(
             f"unknown function {name!r}",

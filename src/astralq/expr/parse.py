@@ -233,8 +233,8 @@ class Binder:
             case exp.Case():
                 return self._case(node)
             case exp.If():
-                parts = (node.this, node.args["true"], node.args["false"])
-                return call("if", *(self.bind(p) for p in parts))
+                given = (node.this, node.args.get("true"), node.args.get("false"))
+                return call("if", *(self.bind(p) for p in given if p is not None))
             case exp.Interval():
                 return self._interval(node)
             case exp.Cast():  # TryCast is one too
@@ -287,6 +287,9 @@ class Binder:
 
     def _cast(self, node: exp.Cast) -> Expr:
         target = node.args["to"].sql("spark")
+        while isinstance(node.this, exp.Paren) and isinstance(node.this.this, exp.Paren | exp.Literal):
+            node = node.copy()
+            node.set("this", node.this.this)  # CAST((0) AS DOUBLE) is the constant that CAST(0 AS DOUBLE) is
         if isinstance(node.this, exp.Literal) and not node.args.get("safe"):
             if node.this.is_string and target in ("TIMESTAMP", "TIMESTAMP_NTZ") and not isinstance(node, exp.TryCast):
                 return Literal(TIMESTAMP, instant(node.this.this))  # TIMESTAMP '…'; a CAST comes as TryCast

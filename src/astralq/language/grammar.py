@@ -60,9 +60,8 @@ class AstralSQL(ScalarSQL):
         def _streamer(self) -> StreamerQuery:
             kind = self._curr.text.upper()
             self._advance(2)
-            inside = self._parse_select() if self._is_query_ahead() else self._parse_table(joins=False)
-            if isinstance(inside, exp.Expression) and not isinstance(inside, Item):
-                inside = self._parse_query_modifiers(self._parse_set_operations(inside))
+            a_query = self._is_query_ahead() or self._curr.token_type is TokenType.L_PAREN
+            inside = self._query() if a_query else self._parse_table(joins=False)
             self._match_r_paren()
             every = self._quantity() if self._match_text_seq("EVERY") else None
             on_insert = every is None and bool(self._match_text_seq("ON", "INSERT"))

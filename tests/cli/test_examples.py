@@ -1,0 +1,33 @@
+"""`astralq run examples/*.aql` answers every example, each in its own dialect, and `explain` explains it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+from astralq.cli.app import app
+
+EXAMPLES = sorted((Path(__file__).parent.parent.parent / "examples").glob("*.aql"))
+
+
+def test_all_examples_run_in_one_go() -> None:
+    result = CliRunner().invoke(app, ["run", *map(str, EXAMPLES), "--format", "jsonl"])
+    assert result.exit_code == 0, result.stderr
+    assert result.stderr == ""
+    assert len(EXAMPLES) >= 12
+
+
+@pytest.mark.parametrize("path", EXAMPLES, ids=lambda p: p.stem)
+def test_an_example_can_be_explained(path: Path) -> None:
+    result = CliRunner().invoke(app, ["explain", str(path)])
+    assert result.exit_code == 0, result.stderr
+    assert "kind  " in result.stdout
+    assert "└─ " in result.stdout
+
+
+@pytest.mark.parametrize("path", EXAMPLES, ids=lambda p: p.stem)
+def test_an_example_says_in_its_first_lines_what_it_asks(path: Path) -> None:
+    first = path.read_text().splitlines()[:4]
+    assert any(line.startswith("-- ") and "?" in line for line in first), first
