@@ -16,6 +16,16 @@ class Span:
     length: int
     source: str
 
+    @staticmethod
+    def of(source: str, start: int, end: int) -> Span:
+        """The place of the characters in the half-open range [start, end) of a text; at least one is marked.
+
+        >>> Span.of("SELECT a\\nFROM s", 14, 15).line
+        2
+        """
+        before = source[:start]
+        return Span(before.count("\n") + 1, start - before.rfind("\n"), max(1, end - start), source)
+
     def underlined(self) -> str:
         """The line with the place marked below it.
 

@@ -173,22 +173,17 @@ class Binder:
     def span(self, node: exp.Expression) -> Span | None:
         """Where the node stands in the text: from its first to its last name, as far as sqlglot knows."""
         if isinstance(node, exp.Anonymous) and (name := self._name_of(node)):
-            return self._marked(*name)
-        places = [(n.meta["start"], n.meta["end"]) for n in node.walk() if "start" in n.meta]
+            return Span.of(self.source, *name)
+        places = [(n.meta["start"], n.meta["end"] + 1) for n in node.walk() if "start" in n.meta]
         places += [name for f in node.find_all(exp.Anonymous) if (name := self._name_of(f))]
         if not places:
             return None
-        return self._marked(min(a for a, _ in places), max(b for _, b in places))
+        return Span.of(self.source, min(a for a, _ in places), max(b for _, b in places))
 
     def _name_of(self, node: exp.Anonymous) -> tuple[int, int] | None:
         """sqlglot keeps no place for a function's name; where it is written once, that is the place."""
         written = list(re.finditer(rf"\b{re.escape(str(node.this))}(?=\s*\()", self.source))
-        return (written[0].start(), written[0].end() - 1) if len(written) == 1 else None
-
-    def _marked(self, start: int, end: int) -> Span:
-        before = self.source[:start]
-        column = start - (before.rfind("\n") + 1) + 1
-        return Span(before.count("\n") + 1, column, end - start + 1, self.source)
+        return written[0].span() if len(written) == 1 else None
 
     def column(self, node: exp.Column) -> Expr:
         if node.table:

@@ -71,13 +71,8 @@ class QueryBinder:
             items = [node.args["from_"], *(node.args.get("joins") or [])]
             node = exp.Tuple(expressions=[i.copy() for i in items])
         if "start" in node.meta:
-            return self._marked(node.meta["start"], node.meta["end"])
+            return Span.of(self.env.source, node.meta["start"], node.meta["end"] + 1)
         return ScopeBinder(nothing(), {}, self.env.source).span(node)
-
-    def _marked(self, start: int, end: int) -> Span:
-        before = self.env.source[:start]
-        line, column = before.count("\n") + 1, start - (before.rfind("\n") + 1) + 1
-        return Span(line, column, end - start + 1, self.env.source)
 
     def _bind(self, node: exp.Expression) -> Operator:
         match node:
@@ -153,7 +148,7 @@ class QueryBinder:
         """Where a clause is written: its words, if they stand in the text once; else what they are about."""
         written = list(re.finditer(words.replace(" ", r"\s+"), self.env.source, re.IGNORECASE))
         if len(written) == 1:
-            return self._marked(written[0].start(), written[0].end() - 1)
+            return Span.of(self.env.source, *written[0].span())
         return self.span(value) if isinstance(value, exp.Expression) else None
 
     def _with_ctes(self, node: exp.Expression) -> Environment:

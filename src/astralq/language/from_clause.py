@@ -92,9 +92,7 @@ class FromBinder:
     def _span_of(self, node: exp.Expression) -> Span | None:
         if "start" not in node.meta:
             return None
-        before = self.env.source[: node.meta["start"]]
-        column = node.meta["start"] - (before.rfind("\n") + 1) + 1
-        return Span(before.count("\n") + 1, column, node.meta["end"] - node.meta["start"] + 1, self.env.source)
+        return Span.of(self.env.source, node.meta["start"], node.meta["end"] + 1)
 
     # ---- items
 
@@ -182,9 +180,7 @@ class FromBinder:
                 ),
             )
             if "start" in meta:
-                before = self.env.source[: meta["start"]]
-                column = meta["start"] - (before.rfind("\n") + 1) + 1
-                error.at(Span(before.count("\n") + 1, column, len(node.name), self.env.source))
+                error.at(Span.of(self.env.source, meta["start"], meta["end"] + 1))
             raise error
         if not found.is_view:
             return Tick(found.operator, self.env.tick) if self.env.dialect == "cql" else found.operator

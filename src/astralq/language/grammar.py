@@ -249,8 +249,7 @@ def _unclosed(text: str) -> AstralError:
     opened = next((m for m in _OPENED.finditer(text) if m["open"]), None)
     if opened is None:
         return ExpressionError("the text cannot be cut into words")
-    before = text[: opened.start()]
-    span = Span(before.count("\n") + 1, opened.start() - before.rfind("\n"), len(opened[0]), text)
+    span = Span.of(text, *opened.span())
     what = "comment" if opened[0] == "/*" else "quote"
     return ExpressionError(
         f"this {what} is not closed", hint=f"add {'*/' if what == 'comment' else opened[0]}", span=span
@@ -290,8 +289,7 @@ def parse(text: str, dialect: str = "astral") -> tuple[list[Parsed], list[Astral
                 errors.append(ExpressionError("the statement is nested too deeply"))
             except (AttributeError, IndexError, KeyError, TypeError, ValueError):
                 # sqlglot's parser stumbles over some broken statements instead of saying what is wrong.
-                first = chunk[0]
-                span = Span(first.line, max(1, first.col - len(first.text) + 1), len(first.text), text)
+                span = Span.of(text, chunk[0].start, chunk[0].end + 1)
                 errors.append(ExpressionError("this statement cannot be read", span=span))
         chunk = []
     return statements, errors

@@ -39,8 +39,7 @@ class StatementParser(ScalarSQL.Parser):
     # ---- words and places
 
     def _span(self, first: Token, last: Token) -> Span:
-        begin = self.sql.rfind("\n", 0, first.start) + 1
-        return Span(first.line, first.start - begin + 1, last.end - first.start + 1, self.sql)
+        return Span.of(self.sql, first.start, last.end + 1)
 
     def _name(self, what: str) -> Name:
         token = self._curr

@@ -39,8 +39,7 @@ class WordReader:
     # ---- words
 
     def span(self, first: int, last: int) -> Span:
-        before = self.source[:first]
-        return Span(before.count("\n") + 1, first - (before.rfind("\n") + 1) + 1, max(1, last - first), self.source)
+        return Span.of(self.source, first, last)
 
     def fail(self, message: str, hint: str | None = None) -> WindowError:
         word = self.words[self.at] if self.at < len(self.words) else None
