@@ -250,7 +250,9 @@ def _call_text(call: Call) -> str:
         case "not":
             return f"NOT {first}"
         case "negate":
-            return f"-{first}" if not first.startswith("-") else f"-({first})"
+            # -(1) is not the constant -1, and must not read back as it.
+            plain = not isinstance(call.args[0], Literal) and not first.startswith("-")
+            return f"-{first}" if plain else f"-({first})"
         case "~":
             return f"~{first}"
         case "isnull" | "isnotnull":

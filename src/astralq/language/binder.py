@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from dataclasses import replace
+from typing import Any
 
 from sqlglot import exp
 
@@ -182,7 +183,11 @@ class QueryBinder:
         return binder.bind(first[0], joins)  # type: ignore[arg-type]
 
     def _mentions_stamps(self, args: dict[str, object]) -> bool:
-        parts = [args.get(k) for k in ("expressions", "where", "group", "having", "joins")]
+        joins: Any = args.get("joins") or []
+        parts = [
+            *(args.get(k) for k in ("expressions", "where", "group", "having")),
+            *(j.args.get("on") for j in joins),
+        ]
         nodes = [n for p in parts for n in (p if isinstance(p, list) else [p]) if isinstance(n, exp.Expression)]
         return any(c.name.lower() in ("_t", "_i", "_n") for n in nodes for c in n.find_all(exp.Column))
 
