@@ -276,7 +276,15 @@ PARTICULAR = [
         "NULL = NULL",
         "i <=> NULL",
     ),
-    *("-9223372036854775808L", "CAST(-1.5 AS INT)", "x = y", "greatest(x, y)", "least(x, i, d)"),
+    *(
+        "-9223372036854775808L",
+        "CAST(-1.5 AS INT)",
+        "CAST(1.5 AS BIGINT)",
+        "CAST(2.5e0 AS BIGINT)",
+        "x = y",
+        "greatest(x, y)",
+        "least(x, i, d)",
+    ),
     *("dayofweek(TIMESTAMP '2024-02-29 12:00:00')", "date_trunc('WEEK', TIMESTAMP '1969-12-31 12:00:00')", "i + 0.5"),
     *(
         "CAST(CAST('2024-02-29' AS TIMESTAMP) AS STRING)",

@@ -294,10 +294,12 @@ class Binder:
                 exact = Literal(parse_type(target), Decimal(node.this.this))  # 2BD
                 if fits(exact.value, exact.type):
                     return exact
-            if not node.this.is_string and target == "DOUBLE":
-                return Literal(DOUBLE, float(node.this.this))
-            if not node.this.is_string and target == "BIGINT":
-                return Literal(BIGINT, int(node.this.this))
+            if not node.this.is_string and target == "DOUBLE" and math.isfinite(float(node.this.this)):
+                return Literal(DOUBLE, float(node.this.this))  # 1.5D
+            if not node.this.is_string and target == "BIGINT" and node.this.this.lstrip("-").isdigit():
+                whole = Literal(BIGINT, int(node.this.this))  # 3L
+                if fits(whole.value, BIGINT):
+                    return whole
         bound = cast(self.bind(node.this), parse_type(target))
         if node.args.get("safe"):
             assert isinstance(bound, Cast)
