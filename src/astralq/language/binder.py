@@ -43,10 +43,9 @@ from astralq.language.nodes import (
     without_ctes,
 )
 from astralq.language.scope import Scope, ScopeBinder
-from astralq.language.syntax import Item, Past, StreamerQuery
+from astralq.language.syntax import STREAMERS, Item, Past, StreamerQuery
 from astralq.timeline import Duration
 
-STREAMERS = {"istream": IStream, "dstream": DStream, "rstream": RStream}
 _SELECT = {"expressions", "from_", "joins", "where", "group", "having", "distinct", "with_"}
 """The clauses of SELECT that the language has; whatever else sqlglot reads is refused, never left out silently."""
 _CLAUSES = {"order": "ORDER BY", "sort": "SORT BY", "distribute": "DISTRIBUTE BY", "cluster": "CLUSTER BY"}
@@ -168,7 +167,7 @@ class QueryBinder:
     def _streamer_in(self, items: list[exp.Expression]) -> str | None:
         """SELECT ISTREAM(…) FROM …: the streamer, if the list is one."""
         only = unaliased(items[0]) if len(items) == 1 else None
-        if isinstance(only, exp.Anonymous) and str(only.this).lower() in STREAMERS:
+        if isinstance(only, exp.Anonymous) and str(only.this).upper() in STREAMERS:
             return str(only.this).lower()
         return None
 

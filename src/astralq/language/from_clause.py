@@ -132,11 +132,15 @@ class FromBinder:
 
     def item(self, item: Item) -> Operator:
         """The operator of an item with its windows and past states."""
+        operator = self._windowed_or_past(item)
+        if self.env.dialect == "cql" and operator.kind is Kind.STREAM:
+            return Window(operator, unbounded())
+        return operator
+
+    def _windowed_or_past(self, item: Item) -> Operator:
         operator = self._core(item.this)
         for postfix in item.postfixes:
             operator = self._window(operator, postfix) if isinstance(postfix, Bracket) else self.past(operator, postfix)
-        if self.env.dialect == "cql" and operator.kind is Kind.STREAM:
-            return Window(operator, unbounded())
         return operator
 
     def _core(self, node: exp.Expression) -> Operator:
@@ -144,9 +148,7 @@ class FromBinder:
             case exp.Table():
                 return self._named(node)
             case SpreadItem():
-                inner = self._core(node.this.this)
-                for postfix in node.this.postfixes:
-                    inner = self._window(inner, postfix) if isinstance(postfix, Bracket) else self.past(inner, postfix)
+                inner = self._windowed_or_past(node.this)
                 names: tuple[Name, ...] = node.args.get("by") or ()
                 for name in names:
                     try:

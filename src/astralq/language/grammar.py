@@ -16,6 +16,7 @@ from astralq.errors import AstralError, ExpressionError, Span
 from astralq.expr.parse import ScalarSQL
 from astralq.language.statements import StatementParser
 from astralq.language.syntax import (
+    STREAMERS,
     Bracket,
     Item,
     Name,
@@ -27,7 +28,6 @@ from astralq.language.syntax import (
     StreamerQuery,
 )
 
-STREAMERS = ("ISTREAM", "DSTREAM", "RSTREAM")
 # Words that follow a FROM item and so are no alias of it.
 _NOT_ALIAS = {"LOOKUP", "WITHIN", "EVERY", "AT", "DELAYED", "BY"}
 

@@ -11,6 +11,9 @@ from astralq.algebra.sources import Origin
 from astralq.errors import Span
 
 
+STREAMERS = ("ISTREAM", "DSTREAM", "RSTREAM")
+
+
 @dataclass(frozen=True)
 class Name:
     """A name and where it stands."""
