@@ -157,3 +157,8 @@ def test_outer_joins_of_windows_are_done_or_refused_but_not_made_inner_joins() -
     except AstralError:
         return
     assert found == [(1, 0, 10, "x"), (2, 0, 20, None)]
+
+
+def test_spread_is_refused_in_cql() -> None:
+    text = "CREATE STREAM z (v INT, ts TIMESTAMP) FROM csv 'z.csv' TIMESTAMP BY ts; SELECT * FROM SPREAD(z);"
+    assert "CQL has no SPREAD" in error(text, "cql")

@@ -146,7 +146,7 @@ def test_a_row_with_too_few_or_too_many_values_is_an_error(tmp_path: Path) -> No
 def test_an_option_that_would_not_be_read_is_an_error(tmp_path: Path) -> None:
     assert refused(tmp_path, "1,2\n", headr="true").endswith("hint: did you mean 'header'?")
     assert refused(tmp_path, "1,2\n", header="yes").endswith("hint: give 'true' or 'false'")
-    assert csv(tmp_path, "1,2\n", timestampFormat="yyyy") == [(1, 2.0)]
+    assert csv(tmp_path, "1,2\n", inferSchema="true") == [(1, 2.0)]
 
 
 # json lines

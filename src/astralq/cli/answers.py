@@ -28,6 +28,11 @@ class Answer:
     columns: tuple[Attribute, ...]
     rows: tuple[Values, ...]
 
+    def time_of(self, column: Attribute, time: str) -> str:
+        """How a column's instants are printed: --time is about the answer's own t, not about attributes."""
+        has_stamp = self.columns[:2] == STAMP or self.columns[:3] == CHANGE
+        return time if has_stamp and column == STAMP[0] else "iso"
+
 
 @dataclass(frozen=True)
 class Question:
@@ -74,5 +79,5 @@ class Question:
 
 def named_apart(first: tuple[Attribute, ...], schema: Schema) -> tuple[Attribute, ...]:
     """Columns with different names: an attribute t behind the answer's own t is t_2."""
-    taken = {a.name for a in first}
+    taken = {"_q", *(a.name for a in first)}
     return (*first, *(Attribute(unique(a.name, taken), a.type) for a in schema))

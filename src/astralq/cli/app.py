@@ -20,6 +20,7 @@ from astralq.cli.sinks import sink_file
 from astralq.cli.values import TIMES
 from astralq.errors import AstralError, DataError, TimeError, nearest
 from astralq.language.script import DIALECTS
+from astralq.model.files import source_files
 from astralq.timeline import Instant, format_instant, instant
 
 ENGINES = ("model", "spark")
@@ -102,7 +103,9 @@ def run(
     if chosen == "parquet" and out is None:
         raise typer.BadParameter("parquet is written to a file; add --out PATH", param_hint="--format")
     with _told():
-        answers, sinks = _answers(read_all(files, dialect), *moments)
+        sources = read_all(files, dialect)
+        answers, sinks = _answers(sources, *moments)
+        _spare_inputs(sources, [*sinks, *([out] if out is not None else [])])
         _write(answers, sinks, chosen, time, out, several_files=len(files) > 1)
 
 
@@ -130,6 +133,11 @@ def _told() -> Iterator[None]:
         raise typer.Exit(2) from None
     except AstralError as e:
         print(f"astralq: {e}", file=sys.stderr)
+        raise typer.Exit(2) from None
+    except BrokenPipeError:
+        raise
+    except OSError as e:
+        print(f"astralq: the answer cannot be written: {e.strerror or e}", file=sys.stderr)
         raise typer.Exit(2) from None
 
 
@@ -170,6 +178,21 @@ def _answers(
                         raise DataError(f"two queries are inserted into {path}", hint="name two files")
                     sinks[path] = write
     return answers, sinks
+
+
+def _spare_inputs(sources: list[Source], targets: list[Path]) -> None:
+    """An answer never replaces a file that the run reads: its queries or their data."""
+    if not targets:
+        return
+    read = {Path(s.file).resolve() for s in sources}
+    for source in sources:
+        for query in source.script.queries:
+            read |= source_files(query.operator, source.folder)
+    for target in targets:
+        if target.resolve() in read:
+            raise DataError(
+                f"{target} is read by this run, so the answer cannot be written to it", hint="name another file"
+            )
 
 
 def _write(

@@ -42,7 +42,7 @@ def json_lines(answers: Sequence[Answer], time: str) -> Iterator[str]:
         keys = [as_json(a.name, STRING, time) for a in answer.columns]
         first = [f'"_q": {answer.number}'] if len(answers) > 1 else []
         for row in answer.rows:
-            values = (as_json(v, a.type, time) for v, a in zip(row, answer.columns, strict=True))
+            values = (as_json(v, a.type, answer.time_of(a, time)) for v, a in zip(row, answer.columns, strict=True))
             members = [*first, *(f"{k}: {v}" for k, v in zip(keys, values, strict=True))]
             yield f"{{{', '.join(members)}}}\n"
 
@@ -58,7 +58,7 @@ def csv_lines(answers: Sequence[Answer], time: str, *, header: bool = True, sep:
         before = names
         number = (str(answer.number),) if first else ()
         for row in answer.rows:
-            fields = [_cell(v, a, time, sep) for v, a in zip(row, answer.columns, strict=True)]
+            fields = [_cell(v, a, answer.time_of(a, time), sep) for v, a in zip(row, answer.columns, strict=True)]
             line = sep.join((*number, *fields))
             # A line with nothing on it would be no row.
             yield (line or '""') + "\n"
@@ -112,8 +112,11 @@ def write_tables(answers: Sequence[Answer], time: str, out: IO[str], *, several_
 def _aligned(answer: Answer, time: str) -> list[str]:
     """The header and the rows, with numbers to the right."""
     names = tuple(_shown(a.name, STRING, time) for a in answer.columns)
-    rows = [tuple(_shown(v, a.type, time) for v, a in zip(row, answer.columns, strict=True)) for row in answer.rows]
-    right = [is_number(a.type, time) for a in answer.columns]
+    rows = [
+        tuple(_shown(v, a.type, answer.time_of(a, time)) for v, a in zip(row, answer.columns, strict=True))
+        for row in answer.rows
+    ]
+    right = [is_number(a.type, answer.time_of(a, time)) for a in answer.columns]
     widths = [max(map(cell_len, column)) for column in zip(names, *rows, strict=True)]
 
     def line(cells: tuple[str, ...]) -> str:
@@ -141,10 +144,10 @@ def write_parquet(answer: Answer, time: str, path: Path) -> None:
     import pyarrow as pa  # type: ignore[import-untyped]
     import pyarrow.parquet as pq  # type: ignore[import-untyped]
 
-    fields = [pa.field(a.name, _arrow_type(pa, a.type, time)) for a in answer.columns]
+    fields = [pa.field(a.name, _arrow_type(pa, a.type, answer.time_of(a, time))) for a in answer.columns]
     columns = list(zip(*answer.rows, strict=True)) or [() for _ in fields]
     arrays = [
-        pa.array([_arrow_value(v, a.type, time) for v in column], f.type)
+        pa.array([_arrow_value(v, a.type, answer.time_of(a, time)) for v in column], f.type)
         for column, a, f in zip(columns, answer.columns, fields, strict=True)
     ]
     pq.write_table(pa.Table.from_arrays(arrays, schema=pa.schema(fields)), path)

@@ -333,9 +333,9 @@ class QueryBinder:
             try:
                 return self._grouped(scope, named, node)
             except AstralError as e:
-                plain = [i for i in items if not has_aggregate(i)]
+                about = [i for i in items if any(f"'{c.name}'" in e.message for c in i.find_all(exp.Column))]
                 group_is_wrong = "neither a grouping key" in e.message
-                raise (e.at(self.span(plain[0])) if plain and group_is_wrong else e) from None
+                raise (e.at(self.span(about[0])) if about and group_is_wrong else e) from None
         unique = uniquely_named(named)
         same = [(a.name, Column(a.type, a.name)) for a in scope.operator.schema]
         only_stars = all(isinstance(i, exp.Star) for i in items)

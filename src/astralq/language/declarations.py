@@ -70,7 +70,7 @@ def stream_source(declared: StreamDeclaration, dialect: str) -> StreamSource | S
         # SNEEql's pushed extents have a time; where it is a number, it counts seconds.
         unit = Name("SECONDS", declared.name.span) if schema["time"].type.is_numeric else None
         moment = Moment(Name("time", declared.name.span), unit)
-    if moment is None and not declared.on_arrival:
+    if moment is None and not declared.on_arrival and dialect != "sneeql":
         raise PlanError(
             f"the stream {declared.name.text} does not say when a tuple happens",
             hint="add TIMESTAMP BY attribute, or TIMESTAMP ON ARRIVAL",

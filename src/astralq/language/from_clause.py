@@ -148,6 +148,10 @@ class FromBinder:
             case exp.Table():
                 return self._named(node)
             case SpreadItem():
+                if self.env.dialect == "cql":
+                    raise PlanError(
+                        "CQL has no SPREAD: the batches of a tick count together", hint="use the astral dialect"
+                    )
                 inner = self._windowed_or_past(node.this)
                 names: tuple[Name, ...] = node.args.get("by") or ()
                 for name in names:

@@ -18,6 +18,7 @@ from astralq.language.statements import StatementParser
 from astralq.language.syntax import (
     STREAMERS,
     Bracket,
+    BrokenDeclaration,
     Item,
     Name,
     Parsed,
@@ -256,6 +257,14 @@ def _unclosed(text: str) -> AstralError:
     )
 
 
+def _broken(chunk: list[Token]) -> list[Parsed]:
+    """The name of a declaration that cannot be read, so that its uses are no further errors."""
+    words = [t.text.upper() for t in chunk[:2]]
+    if len(chunk) > 2 and words[0] == "CREATE" and words[1] in ("STREAM", "RELATION", "VIEW"):
+        return [BrokenDeclaration(chunk[2].text)]
+    return []
+
+
 def parse(text: str, dialect: str = "astral") -> tuple[list[Parsed], list[AstralError]]:
     """All statements of a text, and what is wrong with those that cannot be read."""
     try:
@@ -283,8 +292,10 @@ def parse(text: str, dialect: str = "astral") -> tuple[list[Parsed], list[Astral
                 statements += [f.args["value"] for f in parsed if isinstance(f, ParsedStatement)]
             except ParseError as e:
                 errors.append(_error(e, text))
+                statements += _broken(chunk)
             except AstralError as e:
                 errors.append(e)
+                statements += _broken(chunk)
             except RecursionError:
                 errors.append(ExpressionError("the statement is nested too deeply"))
             except (AttributeError, IndexError, KeyError, TypeError, ValueError):

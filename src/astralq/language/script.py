@@ -14,6 +14,7 @@ from astralq.language.environment import Environment
 from astralq.language.from_clause import BrokenNameError
 from astralq.language.grammar import parse
 from astralq.language.syntax import (
+    BrokenDeclaration,
     Name,
     Parsed,
     QueryStatement,
@@ -69,6 +70,8 @@ class _Reader:
         match statement:
             case StreamDeclaration() | RelationDeclaration():
                 self._declare(statement.name, self._told(statement.name, lambda: self._source(statement)))
+            case BrokenDeclaration():
+                self.env = self.env.with_named(statement.name, None)
             case RegionDeclaration():
                 if any(n.lower() == statement.name.text.lower() for n in self.env.regions):
                     raise _twice(statement.name)

@@ -10,7 +10,6 @@ from sqlglot import exp
 from astralq.algebra.sources import Origin
 from astralq.errors import Span
 
-
 STREAMERS = ("ISTREAM", "DSTREAM", "RSTREAM")
 
 
@@ -111,8 +110,22 @@ class QueryStatement:
     sink: Origin | None = None
 
 
+@dataclass(frozen=True)
+class BrokenDeclaration:
+    """A declaration that could not be read, but for its name."""
+
+    name: str
+
+
 Parsed = (
-    StreamDeclaration | RelationDeclaration | RegionDeclaration | ViewDeclaration | StartAt | SetTick | QueryStatement
+    BrokenDeclaration
+    | StreamDeclaration
+    | RelationDeclaration
+    | RegionDeclaration
+    | ViewDeclaration
+    | StartAt
+    | SetTick
+    | QueryStatement
 )
 
 

@@ -21,7 +21,7 @@ class Word:
     end: int
 
 
-_BEHIND_SLIDE = {"DELAY", "BETWEEN"}
+_BEHIND_SLIDE = {"DELAY", "BETWEEN", "ADVANCE"}
 
 
 class WordReader:

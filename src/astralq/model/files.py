@@ -75,6 +75,17 @@ def _rows(source: StreamSource | RelationSource, folder: Path) -> list[Values]:
 # Paths
 
 
+def source_files(query: Operator, folder: Path) -> set[Path]:
+    """The files that a query reads, as absolute paths."""
+    found: set[Path] = set()
+    for source in query.walk():
+        if not isinstance(source, StreamSource | RelationSource) or source.origin is None:
+            continue
+        if source.origin.format in SUFFIXES:
+            found |= {f.path.resolve() for f in find_files(source.origin, folder, _described(source))}
+    return found
+
+
 def find_files(origin: Origin, folder: Path, source: str) -> list[File]:
     """The files of a path: itself, those of a folder, or those that a pattern matches, sorted."""
     path = origin.path.removeprefix("file://")

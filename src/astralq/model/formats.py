@@ -26,7 +26,8 @@ SUFFIXES = {"csv": (".csv",), "json": (".json", ".jsonl", ".ndjson"), "parquet":
 
 NUMBER_AS_TIME = "declare it BIGINT, and say what it counts with UNIT SECONDS or another unit"
 
-_IGNORED = ("timestampFormat", "inferSchema", "enforceSchema", "compression", "mergeSchema", "maxFilesPerTrigger")
+_IGNORED = ("inferSchema", "mergeSchema", "maxFilesPerTrigger")
+"""Options of Spark's that cannot change an answer: types are declared, and all files are read."""
 _OPTIONS = {
     "csv": (
         *("header", "sep", "delimiter", "nullValue", "quote", "escape", "comment", "encoding", "multiLine"),
@@ -122,9 +123,10 @@ def _opened(file: File, encoding: str) -> Iterator[TextIO]:
         else:
             with file.path.open(encoding=encoding) as plain:
                 yield plain
-    except UnicodeDecodeError as e:
+    except (UnicodeError, LookupError) as e:
+        where = f"{e.reason} at byte {e.start}" if isinstance(e, UnicodeDecodeError) else str(e)
         raise DataError(
-            f"{file.shown} is not {encoding.removesuffix('-sig')} text: {e.reason} at byte {e.start}",
+            f"{file.shown} is not {encoding.removesuffix('-sig')} text: {where}",
             hint="name its encoding: OPTIONS (encoding = '…')",
         ) from None
     except (OSError, EOFError, zlib.error) as e:

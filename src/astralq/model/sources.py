@@ -81,12 +81,17 @@ def receive(source: StreamSource, data: Stream | Rows) -> Stream:
 
 
 def _moment(value: Any, unit: str | None, what: str) -> Instant | None:
-    """A timestamp, from a number of units if it is one; a fraction of a microsecond is rounded half up."""
+    """A timestamp, from a number of units if it is one: exact, but for a DOUBLE, which is rounded to microseconds."""
     if value is None or unit is None:
         return value  # type: ignore[no-any-return]
     if isinstance(value, float) and not math.isfinite(value):
         raise DataError(f"{what}: {value} is not a time")
-    micros = math.floor(Fraction(value) * UNITS[unit] + Fraction(1, 2))
+    exact = Fraction(value) * UNITS[unit]
+    if exact.denominator != 1 and not isinstance(value, float):
+        raise DataError(
+            f"{what}: {value} {unit.lower()} are not a whole number of microseconds", hint="round the times"
+        )
+    micros = math.floor(exact + Fraction(1, 2))
     try:
         return instant(micros)
     except TimeError as e:
