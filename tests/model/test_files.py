@@ -419,3 +419,17 @@ def test_numbers_of_units_stay_numbers(tmp_path: Path) -> None:
     (tmp_path / "s.csv").write_text("5\n")
     s = StreamSource("s", Schema.parse("ts BIGINT"), "ts", unit="SECONDS", origin=Origin("csv", "s.csv"))
     assert rows(s, tmp_path) == [(5,)]
+
+
+@pytest.mark.parametrize("text", ["2026-03-01T00:00:00.1234567Z", "2026-03-01 00:00:00.0000001"])
+def test_a_time_finer_than_a_microsecond_is_not_cut_off(tmp_path: Path, text: str) -> None:
+    (tmp_path / "t.csv").write_text(f"{text}\n")
+    source = StreamSource("t", Schema.parse("ts TIMESTAMP"), "ts", origin=Origin("csv", "t.csv"))
+    with pytest.raises(DataError, match="is not a TIMESTAMP"):
+        read_sources(source, tmp_path)
+
+
+def test_zeros_behind_the_microseconds_are_no_fraction(tmp_path: Path) -> None:
+    (tmp_path / "t.csv").write_text("1970-01-01T00:00:00.000001000Z\n")
+    source = StreamSource("t", Schema.parse("ts TIMESTAMP"), "ts", origin=Origin("csv", "t.csv"))
+    assert read_sources(source, tmp_path)["t"] == [(1,)]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import codecs
 import gzip
 import json
+import re
 import zlib
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
@@ -36,6 +37,10 @@ _OPTIONS = {
     "json": ("encoding", *_IGNORED),
     "parquet": _IGNORED,
 }
+
+
+_FINER = re.compile(r"\.\d{6}\d*[1-9]")
+"""A fraction of a second with more than six digits that count."""
 
 
 @dataclass(frozen=True)
@@ -81,6 +86,8 @@ def exact(value: Any, type_: Type) -> Value:
     (2.5, 2.0)
     """
     if isinstance(value, str):
+        if type_.name == "TIMESTAMP" and _FINER.search(value):
+            raise EvaluationError(f"{value!r} is finer than a microsecond")  # CAST would cut it off
         return cast_value(str(value), STRING, type_)
     if fits(value, type_):
         return value  # type: ignore[no-any-return]
