@@ -12,7 +12,6 @@ from hypothesis import strategies as st
 
 from astralq import (
     RelationQuery,
-    StreamQuery,
     WindowSpec,
     general,
     hop,
@@ -164,8 +163,3 @@ steady_relations: st.SearchStrategy[Given] = st.one_of(windowed(), versioned(), 
 
 relations: st.SearchStrategy[Given] = st.one_of(steady_relations, aggregated(), change_logs(key=True))
 """All relations, with attributes a INT and b INT."""
-
-
-def restamped(query: StreamQuery) -> StreamQuery:
-    """The stream with its own stamps as attributes, so that a difference in them shows as a difference in values."""
-    return query.select("*", "_t AS t_", "_i AS i_")

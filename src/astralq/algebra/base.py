@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass, fields, replace
+from collections.abc import Iterator
+from dataclasses import dataclass, fields
 from enum import Enum
 from functools import cached_property
-from typing import Any, Protocol
+from typing import Protocol
 
 from astralq.errors import PlanError
 from astralq.schema import BIGINT, TIMESTAMP, Attribute, Schema
@@ -87,15 +87,6 @@ class Operator:
         for c in self.children:
             yield from c.walk()
 
-    def transform(self, f: Callable[[Operator], Operator]) -> Operator:
-        """The tree with f applied to every operator, innermost first."""
-        changed: dict[str, Any] = {}
-        for field in fields(self):
-            old = getattr(self, field.name)
-            if isinstance(old, Operator) and (new := old.transform(f)) is not old:
-                changed[field.name] = new
-        return f(replace(self, **changed) if changed else self)
-
     def __str__(self) -> str:
         return "\n".join(self._lines("", ""))
 
@@ -114,6 +105,25 @@ class Operator:
             last = k == len(self.children) - 1
             lines += c._lines(rest + ("└─ " if last else "├─ "), rest + ("   " if last else "│  "))
         return lines
+
+
+@dataclass(frozen=True, repr=False)
+class Unary(Operator):
+    """An operator that gives the same kind as its child and, unless it says otherwise, the same attributes."""
+
+    child: Operator
+
+    @property
+    def kind(self) -> Kind:
+        return self.child.kind
+
+    @property
+    def stamped(self) -> bool:
+        return self.child.stamped
+
+    @cached_property
+    def schema(self) -> Schema:
+        return self.child.schema
 
 
 class HasOperator(Protocol):

@@ -433,8 +433,6 @@ def _natural_or_on(left: Operator, right: Operator, on: str | None, build: Any, 
         return build(right, expression(on, left.schema.concat(right.schema)))  # type: ignore[no-any-return]
     common = tuple(n for n in left.schema.names if n in right.schema)
     renamed, condition, _ = same_attributes(left, right, common)
-    if not keeps_right and set(renamed.schema.names) & set(left.schema.names):
-        raise AssertionError("common attributes are renamed apart")
     joined: Operator = build(renamed, condition)
     if not keeps_right:
         return joined

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from enum import Enum
 from functools import cached_property
 
-from astralq.algebra.base import RELATION_HINT, Kind, Operator, expect
+from astralq.algebra.base import RELATION_HINT, Kind, Operator, Unary, expect
 from astralq.errors import PlanError, SchemaError, TypeMismatchError
 from astralq.expr.functions import call
 from astralq.expr.nodes import TRUE, Aggregate, Column, Expr
@@ -37,30 +37,11 @@ def check_condition(condition: Expr, readable: Schema, what: str) -> None:
 
 
 @dataclass(frozen=True, repr=False)
-class _Unary(Operator):
-    """An operator that gives the same kind as its child."""
-
-    child: Operator
-
-    @property
-    def kind(self) -> Kind:
-        return self.child.kind
-
-    @property
-    def stamped(self) -> bool:
-        return self.child.stamped
-
-
-@dataclass(frozen=True, repr=False)
-class Select(_Unary):
+class Select(Unary):
     """σ: keeps the tuples for which the condition is true; φ and batches stay (001 §4.1, D30; 003 StreamSelect,
     WindowSelect)."""
 
     condition: Expr
-
-    @cached_property
-    def schema(self) -> Schema:
-        return self.child.schema
 
     def check(self) -> None:
         check_condition(self.condition, self.child.readable, "a selection")
@@ -71,7 +52,7 @@ class Select(_Unary):
 
 
 @dataclass(frozen=True, repr=False)
-class Project(_Unary):
+class Project(Unary):
     """Π: computes attributes from a tuple; φ, batches and stamps stay (001 §4.1, §5.3.1; 003 StreamProject,
     WindowProject). A location passes through if both of its attributes do."""
 
@@ -94,7 +75,7 @@ class Project(_Unary):
 
 
 @dataclass(frozen=True, repr=False)
-class Rename(_Unary):
+class Rename(Unary):
     """ρ: gives attributes new names, as pairs (old, new) (001 §4.1)."""
 
     names: tuple[tuple[str, str], ...]
@@ -153,7 +134,7 @@ def named_text(items: tuple[Named, ...]) -> str:
 
 
 @dataclass(frozen=True, repr=False)
-class GroupBy(_Unary):
+class GroupBy(Unary):
     """Aggregation: a row for each group, ordered and identified by the grouping key (SEMANTICS.md §1).
 
     Without keys it is global: always exactly one row, unless `empty_row` is off (the CQL dialect's rule).
@@ -363,22 +344,12 @@ class ValueSetOperation(_Binary):
 
 
 @dataclass(frozen=True, repr=False)
-class Distinct(Operator):
+class Distinct(Unary):
     """The different values of a relation, ordered and identified by value."""
-
-    child: Operator
-
-    @property
-    def kind(self) -> Kind:
-        return self.child.kind
 
     @property
     def stamped(self) -> bool:
         return False
-
-    @cached_property
-    def schema(self) -> Schema:
-        return self.child.schema
 
     def check(self) -> None:
         if self.child.kind is Kind.STREAM:

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from enum import Enum
 from functools import cached_property
 
-from astralq.algebra.base import PSEUDO, Kind, Operator
+from astralq.algebra.base import PSEUDO, Kind, Operator, Unary
 from astralq.errors import PlanError
 from astralq.schema import BOOLEAN, STRING, TIMESTAMP, Schema, Value, fits
 from astralq.timeline import Duration, Instant, format_duration, format_instant
@@ -227,27 +227,14 @@ class RelationSource(Operator):
 
 
 @dataclass(frozen=True, repr=False)
-class StartedAt(Operator):
+class StartedAt(Unary):
     """A query (Q, t0) used inside another: it keeps its own start (000 D3, 001 §6.3).
 
     Without t0 it starts at the epoch and observes from its own first batch, as a query without START AT does. A
     stream's tuples before the outer query's t0 are ignored there, and its positions begin there anew.
     """
 
-    child: Operator
     t0: Instant | None = None
-
-    @property
-    def kind(self) -> Kind:
-        return self.child.kind
-
-    @cached_property
-    def schema(self) -> Schema:
-        return self.child.schema
-
-    @property
-    def stamped(self) -> bool:
-        return self.child.stamped
 
     @property
     def label(self) -> str:

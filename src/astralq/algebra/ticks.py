@@ -3,33 +3,18 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cached_property
 
-from astralq.algebra.base import Kind, Operator
+from astralq.algebra.base import Kind, Unary
 from astralq.errors import PlanError
-from astralq.schema import Schema
 from astralq.timeline import Duration, format_duration
 
 
 @dataclass(frozen=True, repr=False)
-class Tick(Operator):
+class Tick(Unary):
     """The stream or relation as it is at the end of each tick: tick k covers [k·period, (k+1)·period) and is stamped
     with its beginning; all batches of a tick count as one, with i = 0."""
 
-    child: Operator
     period: Duration
-
-    @property
-    def kind(self) -> Kind:
-        return self.child.kind
-
-    @property
-    def stamped(self) -> bool:
-        return self.child.stamped
-
-    @cached_property
-    def schema(self) -> Schema:
-        return self.child.schema
 
     def check(self) -> None:
         if self.child.kind is Kind.WINDOWS:

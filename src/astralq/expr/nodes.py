@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from decimal import Decimal
 from functools import lru_cache
 
-from astralq.schema import BOOLEAN, STRING, Type, Value
+from astralq.schema import BOOLEAN, Type, Value
 from astralq.space import Region
 from astralq.timeline import Duration, Instant, format_duration, format_instant
 
@@ -35,10 +35,6 @@ class Expr:
         yield self
         for c in self.children:
             yield from c.walk()
-
-    def transform(self, f: Callable[[Expr], Expr]) -> Expr:
-        """The tree with f applied to every node, innermost first."""
-        return f(self.rebuilt(tuple(c.transform(f) for c in self.children)))
 
     @property
     def columns(self) -> frozenset[str]:
@@ -271,7 +267,3 @@ def _wrapped(e: Expr, bind: int) -> str:
     inner = _BINDING.get(shown.function) if isinstance(shown, Call) else None
     negative = isinstance(shown, Literal) and str(shown).startswith("-") and bind > 8
     return f"({e})" if negative or (inner is not None and inner < bind) else str(e)
-
-
-def text(value: str) -> Literal:
-    return Literal(STRING, value)
