@@ -1,8 +1,27 @@
-"""Hypothesis profiles: 200 repeatable examples per property by default, `--hypothesis-profile explore` for more."""
+"""Hypothesis profiles, and one Spark session for the whole run.
 
+200 repeatable examples per property by default, `--hypothesis-profile explore` for more.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
 from hypothesis import HealthCheck, settings
+from pyspark.sql import SparkSession
+
+from astralq.spark.session import session
 
 _quiet = [HealthCheck.too_slow, HealthCheck.data_too_large, HealthCheck.filter_too_much]
 settings.register_profile("default", max_examples=200, deadline=None, derandomize=True, suppress_health_check=_quiet)
 settings.register_profile("explore", max_examples=5000, deadline=None, suppress_health_check=_quiet)
 settings.load_profile("default")
+
+
+@pytest.fixture(scope="session")
+def spark() -> Iterator[SparkSession]:
+    """On two cores, with few partitions: the data of tests are small."""
+    found = session("local[2]", {"spark.sql.shuffle.partitions": "2"})
+    yield found
+    found.stop()

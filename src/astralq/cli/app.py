@@ -12,6 +12,7 @@ from typing import Annotated
 import typer
 
 from astralq.cli.answers import Answer, Question
+from astralq.cli.engines import ENGINES, CommandEngine, engine_named
 from astralq.cli.formats import BY_SUFFIX, FORMATS, write_parquet, write_text
 from astralq.cli.output import Write, make_folder, write_all
 from astralq.cli.progress import progress
@@ -22,8 +23,6 @@ from astralq.errors import AstralError, DataError, TimeError, nearest
 from astralq.language.script import DIALECTS
 from astralq.model.files import source_files
 from astralq.timeline import Instant, format_instant, instant
-
-ENGINES = ("model", "spark")
 
 app = typer.Typer(
     add_completion=False,
@@ -82,7 +81,7 @@ def run(
     dialect: Dialect = None,
     engine: Annotated[
         str, typer.Option(metavar="E", help=" | ".join(ENGINES), callback=_one_of("engine", ENGINES))
-    ] = "model",
+    ] = "spark",
     format_: Annotated[
         str | None,
         typer.Option("--format", metavar="F", help=" | ".join(FORMATS), callback=_one_of("format", FORMATS)),
@@ -99,12 +98,13 @@ def run(
         raise typer.BadParameter("give either --at or --until, not both", param_hint="--at")
     moments = (_moment("--at", at), _moment("--until", until))
     _check_engine(engine, master, conf or [])
+    asked = engine_named(engine, master, conf or [])
     chosen = format_ or (BY_SUFFIX.get(out.suffix.lower()) if out is not None else None) or "table"
     if chosen == "parquet" and out is None:
         raise typer.BadParameter("parquet is written to a file; add --out PATH", param_hint="--format")
     with _told():
         sources = read_all(files, dialect)
-        answers, sinks = _answers(sources, *moments)
+        answers, sinks = _answers(asked, sources, *moments)
         _spare_inputs(sources, [*sinks, *([out] if out is not None else [])])
         _write(answers, sinks, chosen, time, out, several_files=len(files) > 1)
 
@@ -150,14 +150,14 @@ def _moment(option: str, value: str | None) -> Instant | None:
 
 def _check_engine(engine: str, master: str | None, conf: list[str]) -> None:
     if engine == "spark":
-        raise typer.BadParameter("the Spark engine is not built yet; use --engine model", param_hint="--engine")
+        return
     for option, given in (("--master", master), ("--conf", conf)):
         if given:
             raise typer.BadParameter(f"{option} is for Spark, and the engine is the model", param_hint=option)
 
 
 def _answers(
-    sources: list[Source], at: Instant | None, until: Instant | None
+    engine: CommandEngine, sources: list[Source], at: Instant | None, until: Instant | None
 ) -> tuple[list[Answer], dict[Path, Write]]:
     """The answers to all queries, and for those with INSERT INTO the files that they go to."""
     questions = [
@@ -171,9 +171,9 @@ def _answers(
             tell(f"query {q.number} of {len(questions)}, {shown(q.file)}")
             with blamed_on(q.file):
                 if q.statement.sink is None:
-                    answers.append(q.answer())
+                    answers.append(engine.answer(q))
                 else:
-                    path, write = sink_file(q.statement.sink, q.folder, q.answer)
+                    path, write = sink_file(q.statement.sink, q.folder, engine.answer(q))
                     if path in sinks:
                         raise DataError(f"two queries are inserted into {path}", hint="name two files")
                     sinks[path] = write

@@ -12,7 +12,8 @@ from rich.cells import cell_len
 from rich.console import Console
 from rich.text import Text
 
-from astralq.cli.answers import CHANGE, Answer
+from astralq.algebra.answers import CHANGE
+from astralq.cli.answers import Answer
 from astralq.cli.values import as_json, is_number, text
 from astralq.schema import STRING, Attribute, Type, Value
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from pathlib import Path
 
 from astralq.algebra.sources import Origin
@@ -14,7 +13,7 @@ from astralq.errors import DataError, nearest
 SINKS = ("csv", "json", "parquet")
 
 
-def sink_file(sink: Origin, folder: Path, answer: Callable[[], Answer]) -> tuple[Path, Write]:
+def sink_file(sink: Origin, folder: Path, found: Answer) -> tuple[Path, Write]:
     """The file that an answer goes to, beside the query file if its path is relative, and what writes it.
 
     As in Spark a csv file has no header unless OPTIONS (header = 'true') asks for it. Times are ISO 8601.
@@ -28,7 +27,6 @@ def sink_file(sink: Origin, folder: Path, answer: Callable[[], Answer]) -> tuple
     for name, _ in sink.options:
         if sink.format != "csv" or name.lower() not in ("header", "sep", "delimiter"):
             raise DataError(f"INSERT INTO {sink.format} has no option {name!r}", hint="csv has header and sep")
-    found = answer()
 
     def write(path: Path) -> None:
         if sink.format == "parquet":

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 
 from astralq.algebra.base import Operator
@@ -62,8 +62,10 @@ class ScriptError(AstralError):
 class _Reader:
     """Goes through the statements; an error in one does not keep the others from being read."""
 
-    def __init__(self, text: str, dialect: str) -> None:
+    def __init__(self, text: str, dialect: str, given: Mapping[str, Operator]) -> None:
         self.env = Environment(text, dialect)
+        for name, operator in given.items():
+            self.env = self.env.with_named(name, operator, is_view=False)
         self.queries: list[Statement] = []
 
     def read(self, statement: Parsed) -> None:
@@ -125,8 +127,10 @@ def _twice(name: Name) -> PlanError:
     return PlanError(f"{name.text!r} is declared twice", hint="choose another name", span=name.span)
 
 
-def read_script(text: str, dialect: str = "astral") -> Script:
+def read_script(text: str, dialect: str = "astral", given: Mapping[str, Operator] | None = None) -> Script:
     """Reads and binds all statements of a text, or raises a ScriptError with all that is wrong.
+
+    What is given can be named in the text as if it were declared there.
 
     >>> script = read_script('''
     ...     CREATE STREAM s (v INT, ts TIMESTAMP) FROM csv 's.csv' TIMESTAMP BY ts;
@@ -143,7 +147,7 @@ def read_script(text: str, dialect: str = "astral") -> Script:
             f"unknown dialect {dialect!r}", hint=nearest(dialect, DIALECTS) or f"the dialects are {', '.join(DIALECTS)}"
         )
     statements, errors = parse(text, dialect)
-    reader = _Reader(text, dialect)
+    reader = _Reader(text, dialect, given or {})
     for statement in statements:
         try:
             reader.read(statement)

@@ -35,7 +35,7 @@ def read_sources(query: Operator, folder: Path) -> Data:
         if isinstance(op, StreamSource | RelationSource) and op.name not in data:
             data[op.name] = _rows(op, folder)
         elif isinstance(op, SensedSource) and op.name not in data:
-            data[op.name] = _sensor(op, folder)
+            data[op.name] = read_sensor(op, folder)
     return data
 
 
@@ -153,7 +153,7 @@ def _plain(value: Any) -> Any:
     return value.item() if hasattr(value, "item") else value
 
 
-def _sensor(source: SensedSource, folder: Path) -> Sensor:
+def read_sensor(source: SensedSource, folder: Path) -> Sensor:
     """The callable of a sensed stream; it gives the measured attributes in order, or by name."""
     origin = _origin(source)
     with _importable(folder):

@@ -1,0 +1,129 @@
+"""Times both sides of a case in one Spark session, alternating, and compares their answers."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F  # noqa: N812  (its usual name)
+
+from astralq.timeline import format_instant
+from benchmarks.case import Case
+
+ROUNDS = 3
+PATIENCE = 60.0
+"""Seconds; what takes longer is not run again."""
+
+Answer = tuple[int, int]
+"""The number of rows, and a checksum of them in any order."""
+
+
+@dataclass
+class Side:
+    """One way to an answer, the best time that it took, and the answer."""
+
+    frame: Callable[[], DataFrame]
+    seconds: float | None = None
+    answer: Answer | None = None
+
+    def run(self) -> None:
+        """Plans, runs and reads the answer completely; planning counts, as an engine may run parts of it there."""
+        if self.seconds is not None and self.seconds > PATIENCE:
+            return
+        begin = time.perf_counter()
+        answer = checked(self.frame())
+        taken = time.perf_counter() - begin
+        if self.answer not in (None, answer):
+            raise AssertionError(f"two runs of one query differ: {self.answer} and {answer}")
+        self.answer = answer
+        self.seconds = taken if self.seconds is None else min(self.seconds, taken)
+
+    @property
+    def best(self) -> float:
+        assert self.seconds is not None
+        return self.seconds
+
+
+@dataclass(frozen=True)
+class Result:
+    """What a case took: ours, the peer, and Spark just reading the data once."""
+
+    case: Case
+    rows: int
+    ours: Side = field(repr=False)
+    peer: Side = field(repr=False)
+    floor: Side = field(repr=False)
+
+    @property
+    def equal(self) -> bool:
+        return self.ours.answer == self.peer.answer
+
+    @property
+    def ratio(self) -> float:
+        """Below 1 where ours is the faster one."""
+        return self.ours.best / self.peer.best
+
+    def as_json(self) -> dict[str, Any]:
+        return {
+            "workload": self.case.workload,
+            "case": self.case.variant,
+            "rows": self.rows,
+            "ours_s": round(self.ours.best, 3),
+            "peer_s": round(self.peer.best, 3),
+            "ratio": round(self.ratio, 3),
+            "floor_s": round(self.floor.best, 3),
+        }
+
+
+def checked(answer: DataFrame) -> Answer:
+    """Computes all of an answer: how many rows, and the sum of their hashes, which no order changes."""
+    hashes = F.pmod(F.xxhash64(*answer.columns), F.lit(2**31))
+    row = answer.agg(F.count("*"), F.coalesce(F.sum(hashes), F.lit(0))).first()
+    return int(row[0]), int(row[1])
+
+
+def session() -> SparkSession:
+    """A session of its own, on all cores of this machine."""
+    settings = {
+        "spark.driver.memory": "4g",
+        "spark.driver.host": "127.0.0.1",
+        "spark.driver.bindAddress": "127.0.0.1",
+        "spark.log.level": "ERROR",
+        "spark.sql.ansi.enabled": "true",
+        "spark.sql.parquet.outputTimestampType": "TIMESTAMP_MICROS",
+        "spark.sql.session.timeZone": "UTC",
+        "spark.sql.shuffle.partitions": "8",
+        "spark.ui.enabled": "false",
+        "spark.ui.showConsoleProgress": "false",
+    }
+    builder = SparkSession.builder.master("local[*]").appName("astralq benchmarks")
+    for name, setting in settings.items():
+        builder = builder.config(name, setting)
+    return builder.getOrCreate()
+
+
+def engine_of(spark: SparkSession) -> Any:
+    """Our engine; imported here, so that a wrong name on the command line is told at once."""
+    from astralq.spark import Engine
+
+    return Engine(spark)
+
+
+def measure(spark: SparkSession, case: Case, rows: int, engine: Callable[[SparkSession], Any] = engine_of) -> Result:
+    """Runs a case: the floor first, which also brings the files into memory, then ours and the peer in turn."""
+    data = case.dataset.read(spark, rows)
+
+    def ours() -> DataFrame:
+        running = engine(spark)
+        s = running.stream_from(data, timestamp="ts", name="s")
+        return case.normal(running.run(case.query, s=s, until=format_instant(case.until)))
+
+    result = Result(case, rows, Side(ours), Side(lambda: case.normal(case.peer(data, rows))), Side(lambda: data))
+    for side in (result.floor,) * ROUNDS + (result.ours, result.peer) * ROUNDS:
+        # What one run keeps in memory must not help the next.
+        spark.catalog.clearCache()
+        side.run()
+    return result

@@ -1,0 +1,138 @@
+"""The two engines behind the command: the reference model, and Spark."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, Protocol
+
+from astralq.algebra.answers import answer_columns
+from astralq.algebra.base import Kind
+from astralq.algebra.sources import RelationSource, SensedSource, StreamSource
+from astralq.cli.answers import Answer, Question
+from astralq.cli.scripts import shown
+from astralq.errors import PlanError
+from astralq.model import Change, StreamTuple, run, state
+from astralq.model.files import read_sensor, read_sources
+from astralq.model.sources import acquire
+from astralq.model.values import Values
+from astralq.schema import Attribute
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
+ENGINES = ("spark", "model")
+
+
+class CommandEngine(Protocol):
+    """What answers the queries of a command."""
+
+    def answer(self, question: Question) -> Answer: ...
+
+
+def engine_named(name: str, master: str | None, conf: Sequence[str]) -> CommandEngine:
+    """The engine with its settings, k=v."""
+    if name == "model":
+        return ModelEngine()
+    return SparkEngine(master, tuple(pair.partition("=")[::2] for pair in conf))
+
+
+def _wants_state(question: Question) -> bool:
+    """What a stream emitted up to an instant is a part of its history, with t and i."""
+    return question.at is not None and question.statement.operator.kind is not Kind.STREAM
+
+
+class ModelEngine:
+    """Pure Python: slow, and the judge of the other."""
+
+    def answer(self, question: Question) -> Answer:
+        query = question.statement
+        data = read_sources(query.operator, question.folder)
+        if _wants_state(question):
+            assert question.at is not None
+            rows = state(query.operator, data, question.at, t0=query.t0)
+            return Answer(question.number, shown(question.file), query.operator.schema.attributes, rows)
+        found: list[Values] = []
+        for r in run(query.operator, data, t0=query.t0, until=question.end):
+            match r:
+                case StreamTuple():
+                    found.append((r.t, r.i, *r.values))
+                case Change():
+                    found.append((r.op, r.t, r.i, *r.values))
+                case (batch, window):
+                    found += [(batch.t, batch.i, *values) for values in window]
+        return Answer(question.number, shown(question.file), answer_columns(query.operator), found)
+
+
+@dataclass(frozen=True)
+class SparkEngine:
+    """Spark, started when the first query needs it."""
+
+    master: str | None = None
+    conf: tuple[tuple[str, str], ...] = ()
+
+    @cached_property
+    def engine(self) -> Any:
+        from astralq.spark import Engine
+        from astralq.spark.session import session
+
+        return Engine(session(self.master, dict(self.conf)))
+
+    def answer(self, question: Question) -> Answer:
+        df = self.frame(question)
+        state_ = _wants_state(question)
+        operator = question.statement.operator
+        columns = operator.schema.attributes if state_ else answer_columns(operator)
+        return Answer(question.number, shown(question.file), columns, SparkRows(df, columns, question), df)
+
+    def frame(self, question: Question) -> DataFrame:
+        """The answer as a DataFrame."""
+        from astralq.spark.failures import told
+
+        query = question.statement
+        with told(), question.blamed():
+            frames = self._frames(question)
+            return self.engine.answer(
+                query.operator,
+                frames,
+                t0=query.t0,
+                at=question.at,
+                until=question.until if question.at is None else None,
+            )
+
+    def _frames(self, question: Question) -> dict[str, DataFrame]:
+        from astralq.spark.files import read_frame
+        from astralq.spark.sensed import sensed_frame
+
+        query = question.statement
+        found: dict[str, DataFrame] = {}
+        for op in query.operator.walk():
+            if isinstance(op, StreamSource | RelationSource) and op.name not in found:
+                found[op.name] = read_frame(self.engine.spark, op, question.folder)
+            elif isinstance(op, SensedSource) and op.name not in found:
+                if query.t0 is None or question.end is None:
+                    raise PlanError(
+                        f"the sensed stream {op.name} has no beginning or no end of its own",
+                        hint="give the start t0 and an end: START AT … and --until",
+                    )
+                stream = acquire(op, read_sensor(op, question.folder), query.t0, question.end)
+                found[op.name] = sensed_frame(self.engine.spark, op, stream)
+        return found
+
+
+@dataclass(frozen=True)
+class SparkRows:
+    """The rows of an answer, computed when they are asked for, one partition after the other."""
+
+    df: DataFrame
+    columns: tuple[Attribute, ...]
+    question: Question = field(repr=False)
+
+    def __iter__(self) -> Iterator[Values]:
+        from astralq.spark.answers import plain
+        from astralq.spark.failures import told
+
+        with told(), self.question.blamed():
+            for row in plain(self.df, self.columns).toLocalIterator(prefetchPartitions=True):
+                yield tuple(row)

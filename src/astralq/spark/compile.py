@@ -1,0 +1,186 @@
+"""From the algebra to frames: one case per operator, each handed to the file of its family."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+
+from astralq.algebra.base import Kind, Operator
+from astralq.algebra.domain import Domain
+from astralq.algebra.relational import (
+    Distinct,
+    Divide,
+    GroupBy,
+    Join,
+    JoinKind,
+    Product,
+    Project,
+    Rename,
+    Select,
+    SetKind,
+    SetOperation,
+    ValueSetOperation,
+)
+from astralq.algebra.sneeql import RowWindows, Scan, TimeWindows, WindowsProduct
+from astralq.algebra.sources import RelationSource, SensedSource, StartedAt, StreamSource
+from astralq.algebra.stream_ops import Composite, Spread
+from astralq.algebra.streamers import DStream, IStream, RStream
+from astralq.algebra.ticks import Tick
+from astralq.algebra.windows import Window
+from astralq.errors import PlanError
+from astralq.expr.nodes import SPATIAL_AGGREGATES, Column
+from astralq.spark import domain, joins, relations, sneeql, sources, streamers, streams, windows
+from astralq.spark.aggregates import group_by
+from astralq.spark.bags import bag_operation
+from astralq.spark.batches import le, literal
+from astralq.spark.context import Run
+from astralq.spark.expressions import reads_position
+from astralq.spark.frames import RelationFrame, StreamFrame, WindowsFrame
+
+
+@dataclass
+class Compiler:
+    """Compiles the operators of one query; each stream is compiled once."""
+
+    run: Run
+    _streams: dict[int, tuple[Operator, StreamFrame]] = field(default_factory=dict)
+
+    # Streams
+
+    def stream(self, op: Operator) -> StreamFrame:
+        """A stream's frame, the same one wherever the operator stands."""
+        known = self._streams.get(id(op))
+        if known is None:
+            known = (op, self._stream(op))
+            self._streams[id(op)] = known
+        return known[1]
+
+    def _stream(self, op: Operator) -> StreamFrame:
+        run = self.run
+        match op:
+            case StreamSource() | SensedSource():
+                return streams.from_start(run.sources.stream(op), run.t0, run.until)
+            case StartedAt():
+                inner = Compiler(_inner_run(op, run)).stream(op.child)
+                return streams.from_start(inner, run.t0, run.until)
+            case Select():
+                return streams.select(op, self.stream(op.child), run)
+            case Project():
+                return streams.project(op, self.stream(op.child), run)
+            case Rename():
+                return replace(self.stream(op.child), schema=op.schema)
+            case Spread():
+                return streams.spread(op, self.stream(op.child))
+            case Tick():
+                return streams.ticked(op, self.stream(op.child))
+            case IStream() | DStream() | RStream():
+                if op.child.kind is Kind.WINDOWS:
+                    return sneeql.stream_of_windows(op, self.windows(op.child), run)
+                return streamers.stream_of(op, self.relation(op.child), run)
+            case Composite():
+                return self.stream(op.definition)
+        raise PlanError(f"the Spark engine does not know the operator\n{op}")
+
+    # Relations
+
+    def relation(self, op: Operator, *, ordered: bool = True) -> RelationFrame:
+        """A relation's frame; without `ordered` nobody looks at order and identity, which spares numbering streams."""
+        run = self.run
+        match op:
+            case RelationSource():
+                return sources.relation(op, run.sources.frame(op))
+            case StartedAt():
+                return Compiler(_inner_run(op, run)).relation(op.child, ordered=ordered)
+            case Window():
+                frame = windows.window(self.stream(op.child), op.spec, run, ordered=ordered)
+                return self._observable(frame)
+            case Select():
+                needs = ordered or reads_position(op.condition, op.child.schema)
+                return relations.select(op, self.relation(op.child, ordered=needs))
+            case Project():
+                needs = ordered or any(reads_position(e, op.child.schema) for _, e in op.items)
+                return relations.project(op, self.relation(op.child, ordered=needs))
+            case Rename():
+                return replace(self.relation(op.child, ordered=ordered), schema=op.schema)
+            case GroupBy():
+                return group_by(op, self.relation(op.child, ordered=_looks_at_order(op)), run)
+            case Distinct():
+                return relations.distinct(self.relation(op.child, ordered=False))
+            case Domain():
+                other = None if op.other is None else self.stream(op.other)
+                moved = domain.domain(op, self.relation(op.child, ordered=ordered), other, run)
+                return self._observable(moved)
+            case Tick():
+                return domain.ticked(op, self.relation(op.child, ordered=ordered))
+        return self._binary(op, ordered=ordered)
+
+    def _observable(self, frame: RelationFrame) -> RelationFrame:
+        """Without the rows that begin after the end: nobody sees them, and expressions could fail on them."""
+        return replace(frame, df=frame.df.where(le(frame.start, literal(self.run.last))))
+
+    def _binary(self, op: Operator, *, ordered: bool) -> RelationFrame:
+        run = self.run
+        match op:
+            case Product():
+                join = Join(op.left, op.right)
+                return joins.join(join, *self._both(op, ordered=ordered), run)
+            case Join():
+                keeps = ordered or op.how is not JoinKind.INNER
+                return joins.join(op, *self._both(op, ordered=keeps), run)
+            case SetOperation(how=SetKind.UNION):
+                left, right = self._both(op, ordered=ordered)
+                if not op.stamped:
+                    left, right = replace(left, stamp=()), replace(right, stamp=())
+                return relations.tagged(left, right, op.schema)
+            case SetOperation():
+                found = joins.same_identity(*self._both(op, ordered=True), run)
+                keep = joins.intersection if op.how is SetKind.INTERSECT else joins.difference
+                return replace(keep(found), schema=op.schema)
+            case ValueSetOperation():
+                left, right = self._both(op, ordered=op.all)
+                return bag_operation(op, left, right, run)
+            case Divide():
+                return self.relation(_division(op), ordered=ordered)
+        raise PlanError(f"the Spark engine does not know the operator\n{op}")
+
+    def _both(self, op: Operator, *, ordered: bool) -> tuple[RelationFrame, RelationFrame]:
+        left, right = (self.relation(c, ordered=ordered) for c in op.children)
+        return left, right
+
+    # Streams of windows
+
+    def windows(self, op: Operator) -> WindowsFrame:
+        run = self.run
+        match op:
+            case Scan():
+                return sneeql.scan(op, self.relation(op.child), run)
+            case TimeWindows():
+                return sneeql.time_windows(op, self.stream(op.child), run)
+            case RowWindows():
+                return sneeql.row_windows(op, self.stream(op.child), run)
+            case WindowsProduct():
+                return sneeql.product(self.windows(op.left), self.windows(op.right), op.schema, run)
+            case Select() | Project() | Rename() | GroupBy() | Distinct():
+                return sneeql.unary(op, self.windows(op.child))
+        raise PlanError(f"the Spark engine does not know the operator\n{op}")
+
+
+def _inner_run(op: StartedAt, run: Run) -> Run:
+    """A query inside another keeps its own start, and ends with the outer one."""
+    return Run(op.child, run.sources, op.t0, run.end)
+
+
+def _looks_at_order(op: GroupBy) -> bool:
+    """Whether an aggregate depends on the order of tuples, or reads their positions."""
+    ordered = any(a.function in ("first", "last", *SPATIAL_AGGREGATES) for _, a in op.aggregates)
+    exprs = [*(e for _, e in op.keys), *(e for _, a in op.aggregates for e in a.args)]
+    return ordered or any(reads_position(e, op.child.schema) for e in exprs)
+
+
+def _division(op: Divide) -> Operator:
+    """L ÷ R = Π(L) − Π((Π(L) × R) − L), all by value: what goes with every tuple of R."""
+    kept = Distinct(Project(op.left, tuple((a.name, Column(a.type, a.name)) for a in op.schema)))
+    pairs = Product(kept, op.right)
+    same = Project(pairs, tuple((a.name, Column(a.type, a.name)) for a in op.left.schema))
+    missing = ValueSetOperation(same, op.left, SetKind.EXCEPT)
+    without = Project(missing, tuple((a.name, Column(a.type, a.name)) for a in op.schema))
+    return ValueSetOperation(kept, without, SetKind.EXCEPT)

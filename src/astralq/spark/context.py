@@ -1,0 +1,108 @@
+"""A run on Spark: its start t0, what it observes, and how it is cut into buckets; learnt from the data when needed."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from functools import cached_property
+
+from pyspark import StorageLevel
+from pyspark.sql import DataFrame
+
+from astralq.algebra.base import Operator
+from astralq.algebra.sources import RelationSource, SensedSource, StreamSource
+from astralq.algebra.stream_ops import Spread
+from astralq.algebra.ticks import Tick
+from astralq.errors import PlanError
+from astralq.spark.scan import Cut
+from astralq.spark.sources import Sources, Times
+from astralq.timeline import EPOCH, LAST_INDEX, BatchId, Instant
+
+
+@dataclass(frozen=True)
+class Run:
+    """A query (Q, t0) over its sources, observed in the closed interval [start, end]; the same rules as the model's.
+
+    The first and last timestamps are asked of the data only where an operator needs them.
+    """
+
+    query: Operator
+    sources: Sources
+    t0_or_none: Instant | None = None
+    until: Instant | None = None
+    materialised: list[DataFrame] = field(default_factory=list, compare=False, repr=False)
+
+    def shared(self, df: DataFrame) -> DataFrame:
+        """A table that is read more than once, computed once: its rows are kept on the executors, twice, so that one
+        of them can be lost. Plans that use it begin there, and do not grow with everything below it.
+
+        Where the session has a checkpoint directory the rows are kept in it instead.
+        """
+        self.materialised.append(df)
+        if df.sparkSession.sparkContext.getCheckpointDir() is not None:
+            return df.checkpoint(eager=False)
+        return df.localCheckpoint(eager=False, storageLevel=StorageLevel.MEMORY_AND_DISK_2)
+
+    @property
+    def t0(self) -> Instant:
+        return EPOCH if self.t0_or_none is None else self.t0_or_none
+
+    @cached_property
+    def _times(self) -> list[Times]:
+        found = []
+        for op in self.query.walk():
+            if isinstance(op, StreamSource | RelationSource):
+                found.append(self.sources.times(op, self.t0))
+            elif isinstance(op, SensedSource) and (self.t0_or_none is None or self.until is None):
+                raise PlanError(
+                    f"the sensed stream {op.name} has no beginning or no end of its own",
+                    hint="give the start t0 and an end: START AT … and --until",
+                )
+        return found
+
+    @cached_property
+    def start(self) -> BatchId:
+        """The first observed batch identifier."""
+        batches = [t.first for t in self._times if t.first is not None] if self.t0_or_none is None else []
+        start = min(batches, default=BatchId(self.t0, 0))
+        if any(isinstance(op, Spread) for op in self.query.walk()):
+            start = BatchId(start.t, 0)
+        for tick in (op.period for op in self.query.walk() if isinstance(op, Tick)):
+            start = min(start, BatchId(Instant(start.t - start.t % tick), 0))
+        return start
+
+    @cached_property
+    def end(self) -> Instant:
+        """The last observed instant, with all its batches."""
+        if self.until is not None:
+            return self.until
+        return max((t.last for t in self._times if t.last is not None), default=self.start.t)
+
+    @property
+    def last(self) -> BatchId:
+        return BatchId(self.end, LAST_INDEX)
+
+    @property
+    def first_instant(self) -> Instant:
+        return self.start.t
+
+    @property
+    def start_instant(self) -> Instant:
+        """What START means: t0 if it was given, else the first observed instant."""
+        return self.start.t if self.t0_or_none is None else self.t0_or_none
+
+    @property
+    def observes_nothing(self) -> bool:
+        return self.until is not None and self.last < self.start
+
+    @cached_property
+    def rows(self) -> int:
+        """How many rows all sources have together."""
+        return sum(t.rows for t in self._times)
+
+    @cached_property
+    def time_cut(self) -> Cut:
+        return Cut.of(self.first_instant, max(self.end, self.first_instant))
+
+    @cached_property
+    def position_cut(self) -> Cut:
+        return Cut.of(0, max(1, self.rows))

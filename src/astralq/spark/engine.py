@@ -1,0 +1,190 @@
+"""The engine as a Spark user meets it: queries over DataFrames, answers as DataFrames."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from datetime import datetime
+from typing import Any
+
+from pyspark.sql import DataFrame, SparkSession
+
+from astralq.algebra.base import HasOperator, Kind, Operator, operator_of
+from astralq.algebra.fluent import RelationQuery, StreamQuery
+from astralq.algebra.sources import RelationSource, StreamSource
+from astralq.errors import DataError, PlanError
+from astralq.language.script import read_script
+from astralq.schema import Attribute, Location, Schema, parse_type
+from astralq.spark.answers import history, state
+from astralq.spark.context import Run
+from astralq.spark.sources import Sources
+from astralq.timeline import Instant, instant
+
+Query = str | Operator | HasOperator
+Moment = str | datetime | int
+
+_WIDENED = {"tinyint": "int", "smallint": "int", "float": "double", "timestamp_ntz": "timestamp"}
+"""Types that become the next wider one of ours, where nothing is lost."""
+
+
+class Engine:
+    """Answers queries over DataFrames, in a session whose time zone is UTC and whose SQL is ANSI.
+
+    >>> from pyspark.sql import SparkSession
+    >>> spark = (SparkSession.builder.master("local[1]").config("spark.sql.session.timeZone", "UTC")
+    ...          .config("spark.sql.shuffle.partitions", "1").config("spark.ui.enabled", "false").getOrCreate())
+    >>> engine = Engine(spark)
+    >>> rows = spark.sql("SELECT id AS v, timestamp_seconds(id * 10) AS ts FROM range(4)")
+    >>> s = engine.stream_from(rows, timestamp="ts")
+    >>> engine.run("ISTREAM(SELECT sum(v) AS total FROM s [ROWS 2])", s=s).show()
+    +-------------------+---+-----+
+    |                  t|  i|total|
+    +-------------------+---+-----+
+    |1970-01-01 00:00:00|  0|    0|
+    |1970-01-01 00:00:10|  0|    1|
+    |1970-01-01 00:00:20|  0|    3|
+    |1970-01-01 00:00:30|  0|    5|
+    +-------------------+---+-----+
+    <BLANKLINE>
+    """
+
+    def __init__(self, spark: SparkSession) -> None:
+        zone = spark.conf.get("spark.sql.session.timeZone")
+        if zone not in ("UTC", "Etc/UTC", "Z", "GMT"):
+            raise PlanError(
+                f"the session's time zone is {zone}, and times without an offset are UTC",
+                hint='spark.conf.set("spark.sql.session.timeZone", "UTC")',
+            )
+        if spark.conf.get("spark.sql.ansi.enabled") != "true":
+            raise PlanError(
+                "the session's SQL is not ANSI, so that wrong values would become NULL without a word",
+                hint='spark.conf.set("spark.sql.ansi.enabled", "true")',
+            )
+        self.spark = spark
+        self._frames: dict[str, DataFrame] = {}
+
+    # Sources
+
+    def stream_from(
+        self,
+        df: DataFrame,
+        *,
+        timestamp: str,
+        position_by: Sequence[str] = (),
+        batch_by: str | None = None,
+        location: tuple[str, str] | None = None,
+        planar: bool = False,
+        unit: str | None = None,
+        name: str | None = None,
+    ) -> StreamQuery:
+        """A DataFrame as a stream: the attribute that stamps its tuples, and how simultaneous ones are ordered.
+
+        `unit` says what a numeric timestamp counts; `location` names the two attributes of a place.
+        """
+        schema = _schema_of(df, None if location is None else Location(*location, planar))
+        name = self._keep(df, schema, name or f"stream_{len(self._frames) + 1}")
+        return StreamQuery(
+            StreamSource(
+                name, schema, timestamp, tuple(position_by), batch_by, unit=None if unit is None else unit.upper()
+            )
+        )
+
+    def relation_from(
+        self,
+        df: DataFrame,
+        *,
+        valid_from: str | None = None,
+        valid_to: str | None = None,
+        change: str | None = None,
+        at: str | None = None,
+        key: Sequence[str] = (),
+        position_by: Sequence[str] = (),
+        unit: str | None = None,
+        name: str | None = None,
+    ) -> RelationQuery:
+        """A DataFrame as a relation: constant, versioned by times of validity, or a log of changes."""
+        schema = _schema_of(df, None)
+        name = self._keep(df, schema, name or f"relation_{len(self._frames) + 1}")
+        source = RelationSource(
+            name,
+            schema,
+            valid_from,
+            valid_to,
+            change,
+            at,
+            tuple(key),
+            tuple(position_by),
+            None if unit is None else unit.upper(),
+        )
+        return RelationQuery(source)
+
+    def _keep(self, df: DataFrame, schema: Schema, name: str) -> str:
+        if name in self._frames:
+            raise PlanError(f"there is a source {name!r} already", hint="choose another name")
+        self._frames[name] = df
+        return name
+
+    # Answers
+
+    def run(
+        self,
+        query: Query,
+        *,
+        at: Moment | None = None,
+        until: Moment | None = None,
+        start_at: Moment | None = None,
+        dialect: str = "astral",
+        **sources: DataFrame | HasOperator,
+    ) -> DataFrame:
+        """The answer to a query: the text of one, with START AT and declarations if it needs any, or a query in Python.
+
+        Sources by their names: a DataFrame for one that the query declares, or what `stream_from` and
+        `relation_from` gave. `at` asks for the state at an instant, `until` for all up to one. The answer is
+        sorted; Spark leaves the sort out where what follows does not look at the order.
+        """
+        given = {name: q for name, q in sources.items() if not isinstance(q, DataFrame)}
+        frames = self._frames | {name: q for name, q in sources.items() if isinstance(q, DataFrame)}
+        t0 = None if start_at is None else instant(start_at)
+        if isinstance(query, str):
+            script = read_script(query, dialect, {name: operator_of(q) for name, q in given.items()})
+            if len(script.queries) != 1:
+                raise PlanError(f"the text has {len(script.queries)} queries", hint="run one at a time")
+            statement = script.queries[0]
+            operator, t0 = statement.operator, statement.t0 if t0 is None else t0
+        else:
+            operator = operator_of(query)
+        moments = [None if m is None else instant(m) for m in (at, until)]
+        return self.answer(operator, frames, t0=t0, at=moments[0], until=moments[1])
+
+    def answer(
+        self,
+        query: Operator,
+        frames: Mapping[str, DataFrame],
+        *,
+        t0: Instant | None = None,
+        at: Instant | None = None,
+        until: Instant | None = None,
+    ) -> DataFrame:
+        """The answer to a bound query over the DataFrames of its sources."""
+        if at is not None and until is not None:
+            raise PlanError("both a state and a history are asked for", hint="give either at or until")
+        run = Run(query, Sources(frames), t0, at if at is not None else until)
+        if at is not None and query.kind is not Kind.STREAM:
+            return state(run, at)
+        return history(run)
+
+
+def _schema_of(df: DataFrame, location: Location | None) -> Schema:
+    """The attributes of a DataFrame's columns."""
+    found = []
+    for field in df.schema.fields:
+        name: Any = field.dataType.simpleString()
+        try:
+            found.append(Attribute(field.name, parse_type(_WIDENED.get(name, name))))
+        except PlanError:
+            raise
+        except Exception:
+            raise DataError(
+                f"the column {field.name!r} is {name}, which no attribute can be",
+                hint="leave it out with select, or cast it",
+            ) from None
+    return Schema(tuple(found), location)

@@ -1,0 +1,88 @@
+"""The table of evaluations: an aperiodic schedule's instants with their bounds, where there is no formula."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from pyspark.sql import Column, DataFrame, SparkSession
+from pyspark.sql import functions as F  # noqa: N812
+
+from astralq.algebra.schedules import Measure, TimeSchedule
+from astralq.algebra.scopes import Back, Bound, Linear, OfInstant, Scope
+from astralq.algebra.windows import WindowSpec
+from astralq.errors import WindowError
+from astralq.spark.batches import NEVER, Id, at, lt
+from astralq.spark.context import Run
+from astralq.spark.positions import Positions
+from astralq.spark.scan import Cut, first_from
+from astralq.timeline import Instant, format_instant
+
+
+@dataclass(frozen=True)
+class Evaluations:
+    """Evaluations e with their closed bounds lo and hi, NULL where a bound depends on the data."""
+
+    df: DataFrame
+    run: Run
+
+    @staticmethod
+    def of(spec: WindowSpec, run: Run, spark: SparkSession) -> Evaluations:
+        """Those that a run can see: from its first instant, before which there are no tuples, to its end."""
+        assert isinstance(spec.schedule, TimeSchedule)
+        instants = spec.schedule.between(run.t0, run.first_instant, run.end)
+        rows = [
+            (e, _value(spec.scope, spec.scope.lo, e, run), _value(spec.scope, spec.scope.hi, e, run)) for e in instants
+        ]
+        return Evaluations(spark.createDataFrame(rows, "e bigint, lo bigint, hi bigint"), run)
+
+    def entering(self, df: DataFrame, cut: Cut, name: str) -> DataFrame:
+        """The first evaluation with hi ≥ _v."""
+        return self._first(df, F.col("hi"), cut, name, strict=False)
+
+    def leaving(self, df: DataFrame, cut: Cut, name: str) -> DataFrame:
+        """The first evaluation with lo > _v."""
+        return self._first(df, F.col("lo"), cut, name, strict=True)
+
+    def following(self, df: DataFrame, cut: Cut, name: str) -> DataFrame:
+        """The first evaluation at or after _v."""
+        return self._first(df, F.col("e"), cut, name, strict=False)
+
+    def _first(self, df: DataFrame, bound: Column, cut: Cut, name: str, *, strict: bool) -> DataFrame:
+        table = self.df.select(bound.alias("_v"), F.col("e").alias("_e")).where(F.col("_v").isNotNull())
+        found = first_from(df, table, keys=[], at=["_v"], payload="_e", cut=cut, run=self.run, strict=strict)
+        return found.withColumnRenamed("_e_found", name)
+
+    def check_reached(self, positions: Positions) -> None:
+        """An upper bound in positions or distance that has not come by its evaluation is an error, as in the model."""
+        parts = positions.table.select(*positions.parts).distinct()
+        wanted = (
+            self.df.where(F.col("hi") >= 0).crossJoin(parts) if positions.parts else self.df.where(F.col("hi") >= 0)
+        )
+        in_positions = "d" not in positions.df.columns
+        measure = "p" if in_positions else "d"
+        reached = wanted.withColumn("_v", F.col("hi"))
+        table = positions.table.select(
+            *positions.parts, F.col(measure).alias("_v"), F.struct(*positions.batch_columns).alias("_batch")
+        )
+        cut = None if positions.parts else self.run.position_cut
+        found = first_from(reached, table, keys=positions.parts, at=["_v"], payload="_batch", cut=cut, run=self.run)
+        batch = Id(
+            F.coalesce(F.col("_batch_found.t"), F.lit(NEVER)),
+            None if positions.flat else F.coalesce(F.col("_batch_found.i"), F.lit(0)),
+        )
+        late = found.where(lt(at(F.col("e")), batch)).select("e", "hi").limit(1).collect()
+        if late:
+            e, hi = late[0]
+            what = f"position {hi}, which has not come" if in_positions else f"{hi} mm, which has not been travelled"
+            raise WindowError(f"the window evaluated at {format_instant(Instant(e))} ends at {what} by then")
+
+
+def _value(scope: Scope, bound: Bound, e: Instant, run: Run) -> int | None:
+    match bound:
+        case OfInstant():
+            return bound.function(e)
+        case Linear():
+            return bound.value(0, run.t0, scope.measure)
+        case Back() if scope.measure is Measure.TIME:
+            return e - bound.amount
+    return None

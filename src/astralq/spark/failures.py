@@ -1,0 +1,51 @@
+"""What Spark says when a query fails, as an error that a person can act on."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from py4j.protocol import Py4JError, Py4JJavaError
+from pyspark.errors import PySparkException
+
+from astralq.errors import AstralError, EvaluationError
+
+_CONDITION = re.compile(r"\[([A-Z_]+(?:\.[A-Z_]+)*)\]\s*(.*?)(?:\s*SQLSTATE: \w+)?(?:\n|$)", re.DOTALL)
+_HINTS = {
+    "DIVIDE_BY_ZERO": "guard it: nullif(x, 0), or CASE WHEN x <> 0 THEN … END",
+    "ARITHMETIC_OVERFLOW": "compute with a wider type: CAST(… AS BIGINT), or DECIMAL",
+    "CAST_INVALID_INPUT": "TRY_CAST gives NULL where a text cannot be read",
+    "CAST_OVERFLOW": "cast to a wider type",
+    "NUMERIC_VALUE_OUT_OF_RANGE": "use a DECIMAL with more digits",
+}
+
+
+@contextmanager
+def told() -> Iterator[None]:
+    """Errors of Spark inside become ours."""
+    try:
+        yield
+    except AstralError:
+        raise
+    except (PySparkException, Py4JError) as e:
+        raise explained(e) from e
+
+
+def explained(error: BaseException) -> AstralError:
+    """The error of a failed query in one line, with what to do about it where that is known."""
+    text = str(error.java_exception) if isinstance(error, Py4JJavaError) else str(error)
+    found = None
+    for found in _CONDITION.finditer(text):
+        if found[1].split(".")[0] not in ("TASK_WRITE_FAILED", "FAILED_EXECUTE_UDF"):
+            break
+    if found is None:
+        return EvaluationError(
+            f"Spark gave up: {text.strip().splitlines()[0] if text.strip() else type(error).__name__}"
+        )
+    name, message = found[1], " ".join(found[2].split())
+    if name == "USER_RAISED_EXCEPTION":
+        return EvaluationError(message)
+    # Spark proposes settings and try_ functions of its own, which are not part of the query language.
+    said = re.split(r"\s(?:Use `try_|If necessary set|Correct the value)", message)[0]
+    return EvaluationError(said, hint=_HINTS.get(name.split(".")[0]))

@@ -1,0 +1,445 @@
+"""The rows of a source as a DataFrame of exactly the declared types, read lazily by Spark's own readers.
+
+What is accepted and refused is what the model's readers accept and refuse (model/formats.py). Text is read as text and
+cast here, because Spark's readers turn into NULL what they cannot read. Every row passes one filter that raises an
+error for the first thing that is wrong with it, also in attributes that the query does not use: whether a file can be
+read must not depend on the optimizer.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from functools import reduce
+from pathlib import Path
+from typing import Any
+from urllib.parse import unquote
+
+from pyspark.errors import AnalysisException
+from pyspark.sql import Column, DataFrame, SparkSession
+from pyspark.sql import functions as F  # noqa: N812  # as everywhere in Spark's documentation
+
+from astralq.algebra.sources import Origin, RelationSource, StreamSource
+from astralq.errors import DataError, nearest
+from astralq.model import formats
+from astralq.model.files import _called, _described, find_files
+from astralq.model.formats import SUFFIXES, File, check_options, read_files
+from astralq.schema import Schema
+from astralq.spark.options import (
+    FILE,
+    HINT,
+    LISTING,
+    MARK,
+    READ_AS,
+    Reading,
+    charset,
+    check_option_names,
+    from_rows,
+    given,
+    of_another_kind,
+    of_column,
+    of_text,
+    parquet_types,
+    spelt_otherwise,
+    sure,
+)
+
+_FORMATS = (*SUFFIXES, "jdbc", "python")
+_NOWHERE = "\u0001\u0002\u0001"
+"""Text that no line holds: as a separator it makes a csv line one value, as a null value it is never met."""
+_CLOSED = "."
+"""Appended to a csv line as a further value; a quoted value without an end swallows it, which gives it away."""
+_LARGEST_EXPLAINED = 32 * 2**20
+_SAMPLE = 1_000
+
+
+@dataclass(frozen=True)
+class _Place:
+    """The files of a source that are read together, as Spark's paths; the model's names for them where it has any."""
+
+    paths: tuple[str, ...]
+    files: tuple[File, ...] = ()
+
+    @property
+    def shown(self) -> str:
+        return self.files[0].shown if self.files else self.paths[0]
+
+
+def read_frame(spark: SparkSession, source: StreamSource | RelationSource, folder: Path) -> DataFrame:
+    """The rows of a source, with the declared attributes in the declared order.
+
+    Relative paths are looked for in the folder, which is the query file's, then in the current one.
+    """
+    origin = _origin(source)
+    schema = source.declared
+    if origin.format == "python":
+        return from_rows(spark, _called(origin, schema, folder), schema)
+    check_option_names(origin, _described(source))
+    if origin.format == "jdbc":
+        return _jdbc(spark, origin, source)
+    place = _place(origin, folder, _described(source))
+    match origin.format:
+        case "csv":
+            readings = _csv(spark, origin, place, schema)
+        case "json":
+            readings = iter([_json(spark, origin, place, schema)])
+        case _:
+            readings = _parquet(spark, origin, place, schema)
+    frames = [r.frame(schema, _described(source)) for r in readings]
+    return reduce(DataFrame.unionAll, frames)
+
+
+def _origin(source: StreamSource | RelationSource) -> Origin:
+    described = _described(source)
+    origin = source.origin
+    if origin is None:
+        raise DataError(f"the {described} does not say where its rows are", hint="declare it with FROM csv 'path'")
+    if origin.format in ("kafka", "rate"):
+        raise DataError(
+            f"the {described} is from {origin.format}, which has no end",
+            hint="run the query continuously: astralq start",
+        )
+    if origin.format not in _FORMATS:
+        raise DataError(
+            f"the {described} is from {origin.format}, which cannot be read", hint=nearest(origin.format, _FORMATS)
+        )
+    if isinstance(source, StreamSource) and source.timestamp is None:
+        raise DataError(
+            f"the {described} is stamped on arrival, and stored rows do not arrive",
+            hint="declare which attribute holds the time: TIMESTAMP BY …",
+        )
+    # Spark has two names for this one.
+    named = tuple(("encoding" if k.lower() == "charset" else k, v) for k, v in origin.options)
+    return replace(origin, options=named)
+
+
+# Paths
+
+
+def _place(origin: Origin, folder: Path, source: str) -> _Place:
+    """Local paths as the model finds them; other file systems, and what only Spark can list, as they are written."""
+    path = origin.path.removeprefix("file://")
+    if "://" in path:
+        return _Place((path,))
+    listed = any(k.lower() in map(str.lower, (*LISTING, "lineSep")) for k, _ in origin.options)
+    for base in (folder, Path.cwd()):
+        full = base / path
+        partitioned = full.is_dir() and any(d.is_dir() and "=" in d.name for d in full.iterdir())
+        if full.exists() and (listed or partitioned):
+            return _Place((_escaped(full),))
+    files = find_files(origin, folder, source)
+    hidden = [f for f in files if f.path.name.startswith(("_", "."))]
+    if hidden:
+        raise DataError(
+            f"the {source}: Spark leaves out files whose names begin with _ or ., as {hidden[0].shown}",
+            hint="rename it",
+        )
+    return _Place(tuple(_escaped(f.path) for f in files), tuple(files))
+
+
+def _escaped(path: Path) -> str:
+    """A path that Spark takes literally, not as a pattern."""
+    return re.sub(r"([\\*?\[\]{}])", r"\\\1", str(path.absolute()))
+
+
+def _grouped(place: _Place, keys: Sequence[Any]) -> Iterator[tuple[Any, _Place]]:
+    """The files that are written alike, together."""
+    for key in dict.fromkeys(keys):
+        chosen = [k for k, other in enumerate(keys) if other == key]
+        yield key, _Place(tuple(place.paths[k] for k in chosen), tuple(place.files[k] for k in chosen))
+
+
+# csv
+
+
+def _csv(spark: SparkSession, origin: Origin, place: _Place, schema: Schema) -> Iterator[Reading]:
+    """One reading for each order of columns among the files' headers."""
+    dialect = formats._Dialect.of(origin)
+    if not dialect.header:
+        yield _csv_reading(spark, origin, place, schema, (len(schema), tuple(range(len(schema)))))
+    elif place.files:
+        headers = [_header(f, dialect, schema) for f in place.files]
+        for header, part in _grouped(place, headers):
+            yield _csv_reading(spark, origin, part, schema, header)
+    else:
+        names = spark.read.options(**_lines_options(origin), enforceSchema="false").csv(list(place.paths)).columns
+        fields = next(formats._records(names[:1], dialect, File(Path(place.shown), place.shown)), None)
+        positions = formats._columns(fields, schema, File(Path(place.shown), place.shown))
+        assert fields is not None
+        yield _csv_reading(spark, origin, place, schema, (len(fields[1]), tuple(positions)), checked=True)
+
+
+def _header(file: File, dialect: formats._Dialect, schema: Schema) -> tuple[int, tuple[int, ...]]:
+    """How many columns a file has, and which are the attributes'."""
+    with formats._opened(file, dialect.encoding) as lines:
+        fields = next(formats._records(lines, dialect, file), None)
+        positions = formats._columns(fields, schema, file)
+    assert fields is not None
+    return len(fields[1]), tuple(positions)
+
+
+def _lines_options(origin: Origin) -> dict[str, str]:
+    """Spark's csv reader as a reader of lines, which leaves out headers, blank lines and comments."""
+    dropped = ("sep", "delimiter", "quote", "escape", "nullValue", "emptyValue", "encoding", "mode")
+    spaces = ("ignoreLeadingWhiteSpace", "ignoreTrailingWhiteSpace", "unescapedQuoteHandling", "enforceSchema")
+    return {
+        **given(origin, *dropped, *spaces, "inferSchema", "charToEscapeQuoteEscaping"),
+        "sep": _NOWHERE,
+        "quote": "",
+        "nullValue": _NOWHERE,
+        "encoding": charset(origin),
+    }
+
+
+def _csv_reading(
+    spark: SparkSession,
+    origin: Origin,
+    place: _Place,
+    schema: Schema,
+    layout: tuple[int, tuple[int, ...]],
+    checked: bool = False,
+) -> Reading:
+    """One order of columns; where the model has not seen every header, Spark checks that they are alike."""
+    count, positions = layout
+    dialect = formats._Dialect.of(origin)
+    fields = [f"_{k}" for k in range(count)]
+    options = {
+        "unescapedQuoteHandling": "RAISE_ERROR",
+        **given(origin, "encoding", "mode", "columnNameOfCorruptRecord"),
+        "mode": "PERMISSIVE",
+        "columnNameOfCorruptRecord": "_bad",
+    }
+    if dialect.multi_line:
+        text = ", ".join(f"{f} STRING" for f in (*fields, "_bad"))
+        reader = spark.read.options(**options, encoding=charset(origin)).schema(text)
+        if checked:
+            names = spark.read.options(**options).csv(list(place.paths)).columns[:count]
+            quoted = ", ".join(f"`{n.replace('`', '``')}` STRING" for n in (*names, "_bad"))
+            reader = reader.options(enforceSchema="false").schema(quoted)
+        read = reader.csv(list(place.paths))
+        renamed = [_named(read, n).alias(f) for n, f in zip(read.columns, (*fields, "_bad"), strict=False)]
+        frame = read.select(*renamed, F.col("_metadata.file_path").alias(FILE))
+        # A quoted value without an end is the rest of the file, which as a rule ends with a newline.
+        open_ = sure(F.col(fields[-1]).endswith("\n"))
+        checks = [(open_, F.lit(": a quoted value has no end, or ends with a newline"))]
+    else:
+        lines = spark.read.options(**_lines_options(origin))
+        if not checked:
+            lines = lines.schema("_line STRING")
+        read = lines.options(enforceSchema=str(not checked).lower()).csv(list(place.paths))
+        frame = read.select(_named(read, read.columns[0]).alias("_line"), F.col("_metadata.file_path").alias(FILE))
+        text = ", ".join(f"{f} STRING" for f in (*fields, "_end", "_bad"))
+        record = F.from_csv(F.concat("_line", F.lit(dialect.sep + _CLOSED)), text, options)
+        # Through explode, so that the optimizer does not parse a line once for each use of its values.
+        frame = frame.select("_line", FILE, F.explode_outer(F.array(record)).alias("_r"))
+        frame = frame.select("_line", FILE, "_r.*")
+        checks = []
+    malformed = F.col("_bad").isNotNull()
+    shown = F.col("_bad" if dialect.multi_line else "_line")
+    mode = origin.option("mode", "FAILFAST").upper()
+    if mode == "DROPMALFORMED":
+        frame = frame.where(~malformed)
+    elif mode != "PERMISSIVE":
+        message = F.concat(F.lit(": '"), F.substring(shown, 1, 200), F.lit(f"' is not {count} values"))
+        checks.append((malformed, message))
+    times = origin.option("timestampFormat", "") or None
+    values = [of_text(F.col(fields[p]), a, times, decoded=True) for a, p in zip(schema, positions, strict=True)]
+    return Reading(frame, values, checks)
+
+
+def _named(frame: DataFrame, name: str) -> Column:
+    """A column by a name that may hold any character."""
+    return frame[f"`{name.replace('`', '``')}`"]
+
+
+# json
+
+
+def _json(spark: SparkSession, origin: Origin, place: _Place, schema: Schema) -> Reading:
+    """One object a line. Numbers are text until they are cast, except DECIMAL, whose digits Spark keeps itself."""
+    whole = origin.option("multiLine", "false").strip().lower() == "true"
+    names = {k.lower() for k in ("lineSep", *LISTING, "ignoreCorruptFiles", "ignoreMissingFiles", "basePath")}
+    reader = spark.read.options(**{k: v for k, v in origin.options if k.lower() in names or "." in k})
+    frame = reader.text(list(place.paths), wholetext=whole)
+    frame = frame.select(F.col("value").alias("_line"), F.col("_metadata.file_path").alias(FILE))
+    encoding = charset(origin)
+    if encoding != "UTF-8":
+        frame = frame.withColumn("_line", F.decode(F.col("_line").cast("binary"), encoding))
+    frame = frame.where(F.trim("_line") != "")
+    spelt = _spelling(frame, schema, place.shown, whole)
+    struct = ", ".join(
+        f"`{spelt[a.name]}`: {a.type if a.type.name == 'DECIMAL' else 'STRING'}".replace(", ", ",") for a in schema
+    )
+    text = F.col("_line") if whole else F.concat(F.lit("["), "_line", F.lit("]"))
+    options = {
+        "allowSingleQuotes": "false",
+        "mode": "FAILFAST",
+        **given(origin, "encoding", "multiLine", "lineSep"),
+    }
+    objects = F.from_json(text, f"ARRAY<STRUCT<{struct}>>", options)
+    frame = frame.select("_line", FILE, F.posexplode_outer(objects).alias("_p", "_r"))
+    one = sure(F.col("_p") == 0) if not whole else F.lit(True)
+    start = F.concat(F.lit(": "), F.substring(F.trim("_line"), 1, 40))
+    checks = [
+        (~F.is_valid_utf8("_line"), F.lit(f" is not utf-8 text{HINT}name its encoding: OPTIONS (encoding = '…')")),
+        (~one | F.col("_r").isNull(), F.concat(start, F.lit(f" is not one object{HINT}write one object on each line"))),
+    ]
+    values = []
+    for a in schema:
+        column = F.col("_r").getField(spelt[a.name])
+        if a.type.name == "DECIMAL":
+            values.append(of_column(column, str(a.type).lower(), a, place.shown))
+        else:
+            column = F.btrim(column, F.lit('"')) if a.type.name == "DOUBLE" else column  # Spark writes NaN as "NaN"
+            values.append(of_text(column, a, origin.option("timestampFormat", "") or None))
+        checks.append(of_another_kind(column, a, spelt[a.name], whole))
+        if not whole:
+            checks.append(spelt_otherwise(column, a, spelt[a.name]))
+    return Reading(frame, values, checks)
+
+
+def _spelling(frame: DataFrame, schema: Schema, shown: str, whole: bool) -> dict[str, str]:
+    """How the objects write each attribute's name; one that no object has is misspelt rather than always NULL."""
+    objects = F.flatten(F.transform(F.from_json("_line", "ARRAY<MAP<STRING, STRING>>"), F.map_keys))
+    keys = objects if whole else F.json_object_keys("_line")
+    found: dict[str, str] = {}
+    # All lines are gone through only if the first ones do not have every attribute.
+    for sampled in (True, False):
+        names = (frame.limit(_SAMPLE) if sampled else frame).select(F.explode(keys).alias("name"))
+        for row in (names if sampled else names.distinct()).limit(_SAMPLE * 100).collect():
+            found.setdefault(row["name"].lower(), row["name"])
+        if all(a.name.lower() in found for a in schema):
+            break
+    for a in schema:
+        if found and a.name.lower() not in found:
+            raise formats._missing(a.name, found.values(), shown)
+    return {a.name: found.get(a.name.lower(), a.name) for a in schema}
+
+
+# parquet and databases
+
+
+def _parquet(spark: SparkSession, origin: Origin, place: _Place, schema: Schema) -> Iterator[Reading]:
+    """One reading for each set of types among the files: Spark would read a missing column as NULL."""
+    reader = spark.read.options(**given(origin))
+    if place.files:
+        for types, part in _grouped(place, [parquet_types(f, schema) for f in place.files]):
+            for a, (_, type_) in zip(schema, types, strict=True):
+                of_column(F.lit(None), type_, a, part.shown)  # refuses what Spark may have no name for
+            read = ", ".join(f"`{name}` {READ_AS.get(type_, type_)}" for name, type_ in types if type_ != "void")
+            frame = reader.schema(read).parquet(*part.paths) if read else reader.parquet(*part.paths)
+            yield _columns_reading(frame, dict(types), schema, part.shown)
+        return
+    try:
+        frame = reader.parquet(*place.paths)
+    except AnalysisException as e:
+        nanos = "NANOS" in str(e)
+        hint = "set spark.sql.legacy.parquet.nanosAsLong, and declare it BIGINT" if nanos else None
+        raise DataError(f"{place.shown} cannot be read: {str(e).splitlines()[0]}", hint=hint) from None
+    yield _columns_reading(frame, dict(frame.dtypes), schema, place.shown)
+
+
+def _columns_reading(
+    frame: DataFrame, types: dict[str, str], schema: Schema, shown: str, stored: bool = True
+) -> Reading:
+    """Typed columns as the declared types, where nothing is lost."""
+    names = {n.lower(): n for n in types}
+    values = []
+    for a in schema:
+        if a.name.lower() not in names:
+            raise formats._missing(a.name, types, shown)
+        name = names[a.name.lower()]
+        column = F.lit(None) if types[name] == "void" else F.col(f"`{name}`")
+        # A database's integers may be decimals without a fraction; a file's are what they are called.
+        values.append(of_column(column, types[name], a, shown, whole_decimals=not stored))
+    if any(v.wrong is not None for v in values):  # else Spark would read what it does not need for it
+        frame = frame.select("*", (F.col("_metadata.file_path") if stored else F.lit(shown)).alias(FILE))
+    return Reading(frame, values, [])
+
+
+def _jdbc(spark: SparkSession, origin: Origin, source: StreamSource | RelationSource) -> DataFrame:
+    """A table by its name, or what OPTIONS (dbtable = …) or (query = …) names at a path that is the url."""
+    options = given(origin)
+    names = {k.lower() for k in options}
+    is_url = origin.path.startswith("jdbc:")
+    if not is_url and "url" not in names:
+        raise DataError(f"the {_described(source)} does not say where its database is", hint="OPTIONS (url = 'jdbc:…')")
+    if is_url and not names & {"dbtable", "query"}:
+        raise DataError(f"the {_described(source)} does not say which table it is", hint="OPTIONS (dbtable = '…')")
+    options |= {"url": origin.path} if is_url else {"dbtable": origin.path}
+    # A time without an offset is UTC, not in the time zone of the driver's machine.
+    frame = spark.read.format("jdbc").options(**{"preferTimestampNTZ": "true", **options}).load()
+    shown = f"jdbc {origin.path!r}"
+    reading = _columns_reading(frame, dict(frame.dtypes), source.declared, shown, stored=False)
+    return reading.frame(source.declared, _described(source))
+
+
+# What went wrong
+
+
+def explain_failure(source: StreamSource | RelationSource, folder: Path, error: BaseException) -> DataError | None:
+    """What a failed job says about a source's data, in the model's words; None if it says nothing about it.
+
+    The model reads the file that failed again, as it can tell rows and lines; a file that is too large for that, or not
+    a local one, is named with the value only.
+    """
+    origin = source.origin
+    if origin is None or origin.format not in (*SUFFIXES, "jdbc"):
+        return None
+    text = str(error)
+    raised = re.search(rf"\[{MARK} {re.escape(_described(source))}\] (.*?) SQLSTATE: P0001", text, re.S)
+    read = re.search(r"\[FAILED_READ_FILE.*?reading file (\S+?)\.\s", text)
+    malformed = re.search(r"TextParsingException|MALFORMED_RECORD_IN_PARSING", text)
+    if raised is None and read is None and malformed is None:
+        return None
+    files = _local(origin, folder, source)
+    path = raised[1].split(": ")[0].split(" is not")[0] if raised else read[1] if read else None
+    named = [f for f in files if path is None or _is(f, path)]
+    if read and not named and not read[1].startswith(re.split(r"[*?\[{]", origin.path)[0]):
+        return None
+    if named and _small(named) and _known(origin, source):
+        try:
+            read_files(origin, named, source.declared)
+        except DataError as told:
+            return told
+        if path is None:
+            return None  # a malformed record, but of another source
+    if raised:
+        message, _, hint = raised[1].partition(HINT)
+        return DataError(message.replace(path or "", named[0].shown, 1) if named else message, hint=hint or None)
+    if read:
+        return DataError(f"{named[0].shown if named else path} cannot be read: {_reason(text)}")
+    if origin.format != ("csv" if "TextParsingException" in text else "json"):
+        return None
+    return DataError(f"{origin.path} has a record that is not {origin.format}: {_reason(text)}")
+
+
+def _local(origin: Origin, folder: Path, source: StreamSource | RelationSource) -> list[File]:
+    try:
+        return find_files(origin, folder, _described(source)) if origin.format in SUFFIXES else []
+    except DataError:
+        return []
+
+
+def _is(file: File, path: str) -> bool:
+    """Whether a path as Spark writes it, file:/… with %-escapes, is the file."""
+    return unquote(re.sub(r"^file:/+", "/", path)) == str(file.path.absolute())
+
+
+def _small(files: Sequence[File]) -> bool:
+    return sum(f.path.stat().st_size for f in files) <= _LARGEST_EXPLAINED
+
+
+def _known(origin: Origin, source: StreamSource | RelationSource) -> bool:
+    """Whether the model knows all the options; else it could say something else."""
+    try:
+        check_options(origin, _described(source))
+    except DataError:
+        return False
+    return True
+
+
+def _reason(text: str) -> str:
+    causes = re.findall(r"(?:Caused by: |Exception: )(.*)", text)
+    return (causes[-1] if causes else text.splitlines()[0])[:200]

@@ -1,0 +1,232 @@
+"""SNEEql's streams of windows as tables: each window's rows, and the list of all windows, the empty ones too (003)."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from pyspark.sql import Column, DataFrame, Window
+from pyspark.sql import functions as F  # noqa: N812
+
+from astralq.algebra.relational import Distinct, GroupBy, Project, Rename, Select
+from astralq.algebra.sneeql import RowWindows, Scan, TimeWindows
+from astralq.algebra.streamers import DStream, IStream, RStream
+from astralq.expr.nodes import SPATIAL_AGGREGATES
+from astralq.schema import Schema
+from astralq.spark.context import Run
+from astralq.spark.direct import aggregated
+from astralq.spark.expressions import Names, compiled
+from astralq.spark.frames import (
+    Key,
+    RelationFrame,
+    StreamFrame,
+    WindowsFrame,
+    attributes,
+    columns,
+    mapped,
+    order_columns,
+)
+from astralq.spark.partials import argument, layout_from
+from astralq.spark.relations import kept_order
+from astralq.spark.scan import equal, first_from, numbered
+from astralq.spark.windows import quotient_down, quotient_up
+
+
+def _ticks(every: int, run: Run, df: DataFrame) -> tuple[DataFrame, int, int]:
+    """The ticks t0 + k·every that a run observes and the last one before it, as t and i = 0; and their k's."""
+    first = max(0, -((run.t0 - run.start.t) // every))
+    before = (run.start.t - 1 - run.t0) // every
+    low = before if before >= 0 else first
+    high = (run.end - run.t0) // every
+    ticks = df.sparkSession.range(low, max(low, high + 1)).select(
+        (F.col("id") * every + F.lit(run.t0)).alias("t"), F.lit(0).cast("bigint").alias("i")
+    )
+    return ticks, low, high
+
+
+def _exploded(df: DataFrame, first: Column, last: Column, low: int, high: int, every: int, run: Run) -> DataFrame:
+    """Each row at each of the ticks with numbers first to last."""
+    ranged = df.withColumns({"_low": F.greatest(first, F.lit(low)), "_high": F.least(last, F.lit(high))})
+    exploded = ranged.where(F.col("_low") <= F.col("_high")).withColumn("_k", F.explode(F.sequence("_low", "_high")))
+    made = {"wt": F.col("_k") * every + F.lit(run.t0), "wi": F.lit(0).cast("bigint")}
+    return exploded.withColumns(made).drop("_low", "_high", "_k")
+
+
+def scan(op: Scan, frame: RelationFrame, run: Run) -> WindowsFrame:
+    """The whole relation at every tick, after all batches of the tick."""
+    ticks, low, high = _ticks(op.every, run, frame.df)
+    t0 = run.t0
+    far = F.lit(run.end + 2 * op.every)
+    near = F.lit(t0 - op.every)
+    starts = F.greatest(F.least(F.col("ft"), far), near)
+    ends = F.greatest(F.least(F.col("tt"), far), near)
+    df = _exploded(
+        frame.df,
+        quotient_up(starts - F.lit(t0), op.every),
+        quotient_up(ends - F.lit(t0), op.every) - 1,
+        low,
+        high,
+        op.every,
+        run,
+    )
+    return WindowsFrame(ticks, df.drop("ft", "fi", "tt", "ti"), frame.schema, frame.phi, frame.stamp)
+
+
+def _stamped(stream: StreamFrame) -> tuple[DataFrame, tuple[str, ...]]:
+    made = {"st": F.col("t"), "sn": F.col("n"), "o0": F.col("n")} | ({} if stream.flat else {"si": F.col("i")})
+    return stream.df.withColumns(made), tuple(n for n in ("st", "si", "sn") if n in made)
+
+
+def time_windows(op: TimeWindows, stream: StreamFrame, run: Run) -> WindowsFrame:
+    """At every tick, all tuples with tick − start ≤ t ≤ tick − end; it sees all tuples of the tick."""
+    df, stamp = _stamped(numbered(stream, run))
+    ticks, low, high = _ticks(op.slide, run, df)
+    first = quotient_up(F.col("t") + F.lit(op.end - run.t0), op.slide)
+    last = quotient_down(F.col("t") + F.lit(op.start - run.t0), op.slide)
+    df = _exploded(df, first, last, low, high, op.slide, run)
+    return WindowsFrame(ticks, df.drop("t", "i", "n"), stream.schema, (Key("o0"),), stamp)
+
+
+def row_windows(op: RowWindows, stream: StreamFrame, run: Run) -> WindowsFrame:
+    """After every slide rows, those from start to end rows back; its tick is the last row's."""
+    df, stamp = _stamped(numbered(stream, run))
+    ended = df.where(F.pmod(F.col("n") + 1, F.lit(op.slide)) == 0)
+    turn = Window.partitionBy("t").orderBy("n")
+    listed = ended.select(
+        quotient_down(F.col("n") + 1, op.slide).alias("_m"),
+        "t",
+        (F.row_number().over(turn) - 1).cast("bigint").alias("i"),
+    )
+    # Row p, counted from 0, is in the windows that end after index rows, p + end + 1 ≤ index ≤ p + start + 1.
+    first = F.greatest(quotient_up(F.col("n") + (op.end + 1), op.slide), F.lit(1))
+    last = quotient_down(F.col("n") + (op.start + 1), op.slide)
+    exploded = df.drop("t", "i").withColumns({"_low": first, "_high": last}).where(F.col("_low") <= F.col("_high"))
+    exploded = exploded.withColumn("_k", F.explode(F.sequence("_low", "_high")))
+    rows = exploded.join(listed, F.col("_k") == F.col("_m"))
+    kept = [*attributes(stream.schema), *stamp, "o0"]
+    df = rows.select(*columns(kept), F.col("t").alias("wt"), F.col("i").alias("wi"))
+    return WindowsFrame(listed.select("t", "i"), df, stream.schema, (Key("o0"),), stamp)
+
+
+def product(left: WindowsFrame, right: WindowsFrame, schema: Schema, run: Run) -> WindowsFrame:
+    """At every tick of either side, all pairs of both sides' latest windows, left-major."""
+    ticks = left.ticks.select("t").union(right.ticks.select("t")).distinct()
+    latest = ticks
+    for name, side in (("a", left), ("b", right)):
+        # The last tick at or before: the first one at or after, with time turned round.
+        table = side.ticks.select((-F.col("t")).alias("_v"), (-F.col("t")).alias("_tick")).distinct()
+        probes = latest.withColumn("_v", -F.col("t"))
+        turned = run.time_cut
+        turned = replace(turned, first=-(turned.first + turned.width * turned.count))
+        found = first_from(probes, table, keys=[], at=["_v"], payload="_tick", cut=turned, run=run)
+        latest = found.select(*columns(latest.columns), (-F.col("_tick_found")).alias(f"{name}t"))
+    latest = latest.where(F.col("at").isNotNull() & F.col("bt").isNotNull())
+    a = left.ticks.select(F.col("t").alias("_at"), F.col("i").alias("ai"))
+    b = right.ticks.select(F.col("t").alias("_bt"), F.col("i").alias("bi"))
+    paired = latest.join(a, F.col("at") == F.col("_at")).join(b, F.col("bt") == F.col("_bt"))
+    turn = Window.partitionBy("t").orderBy("ai", "bi")
+    windows = paired.select("t", (F.row_number().over(turn) - 1).cast("bigint").alias("i"), "at", "ai", "bt", "bi")
+    sides = []
+    for p, side in (("l_", left), ("r_", right)):
+        sides.append(side.df.select(*(F.col(c).alias(f"{p}{c}") for c in side.df.columns)))
+    rows = windows.join(sides[0], (F.col("at") == F.col("l_wt")) & (F.col("ai") == F.col("l_wi")))
+    rows = rows.join(sides[1], (F.col("bt") == F.col("r_wt")) & (F.col("bi") == F.col("r_wi")))
+    values = [*(f"l_{c}" for c in attributes(left.schema)), *(f"r_{c}" for c in attributes(right.schema))]
+    phi = (*mapped(left.phi, lambda c: f"l_{c}"), *mapped(right.phi, lambda c: f"r_{c}"))
+    order = [c for c in order_columns(phi) if c not in values]
+    df = rows.select(
+        *(F.col(c).alias(f"c{k}") for k, c in enumerate(values)),
+        *columns(dict.fromkeys([*order, *(c for c in order_columns(phi) if c in values)])),
+        F.col("t").alias("wt"),
+        F.col("i").alias("wi"),
+    )
+    return WindowsFrame(windows.select("t", "i"), df, schema, phi)
+
+
+def unary(op: Select | Project | Rename | GroupBy | Distinct, frame: WindowsFrame) -> WindowsFrame:
+    """σ, Π, ρ, aggregation and DISTINCT in each window."""
+    names = Names(op.child.schema, attributes(frame.schema), frame.stamp)
+    match op:
+        case Select():
+            return replace(frame, df=frame.df.where(compiled(op.condition, names)))
+        case Rename():
+            return replace(frame, schema=op.schema)
+        case Project():
+            phi, order = kept_order(frame.phi)
+            items = [compiled(e, names).alias(f"c{k}") for k, (_, e) in enumerate(op.items)]
+            df = frame.df.select(*items, *order, *columns(frame.stamp), "wt", "wi")
+            return replace(frame, df=df, schema=op.schema, phi=phi)
+        case Distinct():
+            values = attributes(frame.schema)
+            df = frame.df.select(*columns(values), "wt", "wi").distinct()
+            return replace(frame, df=df, phi=tuple(Key(c) for c in values), stamp=())
+    return _grouped(op, frame, names)
+
+
+def _grouped(op: GroupBy, frame: WindowsFrame, names: Names) -> WindowsFrame:
+    made = [compiled(e, names).alias(f"k{j}") for j, (_, e) in enumerate(op.keys)]
+    for j, (_, a) in enumerate(op.aggregates):
+        if argument(a):
+            made.append(compiled(a.args[0], names).alias(f"v{j}"))
+        elif a.function in SPATIAL_AGGREGATES:
+            made += [compiled(e, names).cast("double").alias(f"{c}{j}") for c, e in zip("xy", a.args, strict=False)]
+            if a.function == "average_speed":
+                made.append(F.unix_micros(compiled(a.args[2], names)).alias(f"s{j}"))
+    order = order_columns(frame.phi)
+    rows = frame.df.select(*made, *(F.col(c).alias(f"z{j}") for j, c in enumerate(order)), "wt", "wi")
+    keys = [f"k{j}" for j in range(len(op.keys))]
+    location = op.child.schema.location
+    values = aggregated(
+        rows,
+        ["wt", "wi", *keys],
+        [a for _, a in op.aggregates],
+        [f"z{j}" for j in range(len(order))],
+        lambda j, a: layout_from(rows, j, a, 2**40),
+        planar=location is not None and location.planar,
+    )
+    if not keys and op.empty_row:
+        found = values.withColumnsRenamed({"wt": "_wt", "wi": "_wi"})
+        same = (F.col("t") == F.col("_wt")) & (F.col("i") == F.col("_wi"))
+        joined = frame.ticks.join(found, same, "left")
+        filled = [
+            (F.coalesce(F.col(f"a{j}"), F.lit(0)) if a.function == "count" else F.col(f"a{j}")).alias(f"a{j}")
+            for j, (_, a) in enumerate(op.aggregates)
+        ]
+        values = joined.select(F.col("t").alias("wt"), F.col("i").alias("wi"), *filled)
+    columns_ = [F.col(k).alias(f"c{j}") for j, k in enumerate(keys)]
+    columns_ += [F.col(f"a{j}").alias(f"c{len(keys) + j}") for j in range(len(op.aggregates))]
+    df = values.select(*columns_, "wt", "wi")
+    return replace(frame, df=df, schema=op.schema, phi=tuple(Key(f"c{j}") for j in range(len(keys))), stamp=())
+
+
+def stream_of_windows(op: IStream | DStream | RStream, frame: WindowsFrame, run: Run) -> StreamFrame:
+    """rStream, iStream and dStream: by value, against the window before; i numbers a tick's windows."""
+    order = tuple(order_columns(frame.phi))
+    ticks = frame.ticks.where((F.col("t") >= run.start.t) & (F.col("t") <= run.end))
+    rows = frame.df.where((F.col("wt") >= run.start.t) & (F.col("wt") <= run.end))
+    kept = list(dict.fromkeys([*attributes(frame.schema), *order]))
+    if isinstance(op, RStream):
+        df = rows.select(*columns(kept), F.col("wt").alias("t"), F.col("wi").alias("i"))
+        return StreamFrame(df, frame.schema, order, flat=False)
+    listed = run.shared(ticks.sort("t", "i").zipWithIndex("w"))
+    numbered_rows = run.shared(
+        rows.join(listed, (F.col("wt") == F.col("t")) & (F.col("wi") == F.col("i"))).drop("t", "i")
+    )
+    # What is emitted at window w: for I_S its rows but for those of the window before, for D_S the other way round.
+    shift = 1 if isinstance(op, IStream) else -1
+    values = attributes(frame.schema)
+    counts = numbered_rows.groupBy(*columns(values), "w").agg(F.count(F.lit(1)).alias("_count"))
+    counts = counts.select(*(F.col(c).alias(f"_{c}") for c in values), (F.col("w") + shift).alias("_w"), "_count")
+    turn = (
+        Window.partitionBy(*columns(values), "w").orderBy(*columns(order))
+        if order
+        else Window.partitionBy(*columns(values), "w").orderBy(F.lit(0))
+    )
+    ranked = numbered_rows.withColumn("_rank", F.row_number().over(turn))
+    same = equal(columns(values), columns(f"_{c}" for c in values)) & (F.col("w") == F.col("_w"))
+    rest = ranked.join(counts, same, "left").where(F.col("_rank") > F.coalesce("_count", F.lit(0)))
+    if isinstance(op, IStream):
+        df = rest.select(*columns(kept), F.col("wt").alias("t"), F.col("wi").alias("i"))
+        return StreamFrame(df, frame.schema, order, flat=False)
+    following = listed.select((F.col("w") - 1).alias("_before"), F.col("t"), F.col("i"))
+    df = rest.join(following, F.col("w") == F.col("_before")).select(*columns(kept), "t", "i")
+    return StreamFrame(df, frame.schema, order, flat=False)

@@ -1,0 +1,51 @@
+"""The odometer in SQL: legs between locations in whole millimetres, added up in position order (paper 004)."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+from pyspark.sql import Column, DataFrame, Window
+from pyspark.sql import functions as F  # noqa: N812
+
+from astralq.space import EARTH_RADIUS_M
+from astralq.spark.context import Run
+from astralq.spark.frames import columns
+from astralq.spark.scan import Sequenced
+
+
+def leg(a: Column, b: Column, *, planar: bool) -> Column:
+    """The leg between two points (x, y), rounded half up to whole millimetres: `astralq.space.leg` in SQL."""
+    if planar:
+        dx, dy = b["x"] - a["x"], b["y"] - a["y"]
+        metres = F.sqrt(dx * dx + dy * dy)
+    else:
+        phi1, phi2 = F.radians(a["y"]), F.radians(b["y"])
+        s1 = F.sin((phi2 - phi1) / 2)
+        s2 = F.sin(F.radians(b["x"] - a["x"]) / 2)
+        part = s1 * s1 + F.cos(phi1) * F.cos(phi2) * s2 * s2
+        metres = F.lit(2 * EARTH_RADIUS_M) * F.asin(F.sqrt(F.least(F.lit(1.0), part)))
+    return F.floor(metres * 1000 + 0.5).cast("bigint")
+
+
+def located_points(df: DataFrame, at: Sequence[str]) -> DataFrame:
+    """With `point`, a struct of x and y; NULL where a tuple has no location."""
+    x, y = (F.col(c).cast("double") for c in at)
+    finite = (F.abs(x) < F.lit(math.inf)) & (F.abs(y) < F.lit(math.inf))
+    return df.withColumn("point", F.when(finite, F.struct(x.alias("x"), y.alias("y"))))
+
+
+def legs(df: DataFrame, keys: Sequence[str], order: Sequence[str], run: Run, *, planar: bool) -> DataFrame:
+    """With d, the distance travelled up to each row: legs go from the last known point; who has none has not moved."""
+    if keys:
+        window = Window.partitionBy(*keys).orderBy(*order)
+        before = window.rowsBetween(Window.unboundedPreceding, -1)
+        known = df.withColumn("_from", F.last("point", ignorenulls=True).over(before))
+    else:
+        known = Sequenced(run.shared(df), (), tuple(order), run.time_cut).last_known("point", "_from")
+    moved = known.withColumn("d", F.coalesce(leg(F.col("_from"), F.col("point"), planar=planar), F.lit(0)))
+    moved = moved.drop("_from", "point")
+    total = Sequenced(moved if keys else run.shared(moved), tuple(keys), tuple(order), run.time_cut).running(
+        {"d": "sum"}, []
+    )
+    return total.select(*columns(c for c in df.columns if c != "point"), "d")

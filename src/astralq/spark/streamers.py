@@ -1,0 +1,174 @@
+"""Streamers: I_S emits where intervals begin, D_S where they end, R_S all that holds at every change (001 §5.1)."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from pyspark.sql import Column, DataFrame, Window
+from pyspark.sql import functions as F  # noqa: N812
+
+from astralq.algebra.streamers import DStream, Identity, IStream, RStream
+from astralq.spark.batches import NEVER, Id, greatest, le, literal, lt
+from astralq.spark.context import Run
+from astralq.spark.domain import floored
+from astralq.spark.frames import RelationFrame, StreamFrame, attributes, columns, unflattened
+from astralq.spark.relations import marked
+from astralq.spark.scan import equal, first_from
+from astralq.spark.windows import quotient_up
+
+Streamer = IStream | DStream | RStream
+
+
+def stream_of(op: Streamer, frame: RelationFrame, run: Run) -> StreamFrame:
+    """The stream of a relation's changes, or of its states; what holds at the start is reported there."""
+    if isinstance(op, RStream):
+        if op.every is not None:
+            return _emitted(_every(frame, op.every, run), frame, flat=True)
+        return _states(op, marked(frame, run), run)
+    if op.every is not None:
+        frame = _gridded(frame, op.every, run)
+    if op.identity is Identity.VALUE:
+        return _by_value(op, frame, run)
+    frame = marked(frame, run)
+    if isinstance(op, IStream):
+        seen = frame.df.where(_new(frame, run))
+        return _emitted(_at(seen, _begins(frame, run), frame), frame, flat=frame.flat and run.start.i == 0)
+    gone = frame.df.where(F.col("_ends") & lt(literal(run.start), frame.end) & le(frame.end, literal(run.last)))
+    return _emitted(_at(gone, frame.end, frame), frame, flat=frame.flat)
+
+
+def _observed(frame: RelationFrame, run: Run) -> Column:
+    """Whether a run sees the row at all: it begins before the end, and ends after the start."""
+    return le(frame.start, literal(run.last)) & lt(literal(run.start), frame.end)
+
+
+def _new(frame: RelationFrame, run: Run) -> Column:
+    """Whether a run sees the row's identity come: where it begins, or at the start if it holds there already."""
+    start = literal(run.start)
+    held = lt(frame.start, start) & lt(start, frame.end)
+    return (F.col("_begins") & le(start, frame.start) & le(frame.start, literal(run.last))) | held
+
+
+def _begins(frame: RelationFrame, run: Run) -> Id:
+    return greatest(frame.start, literal(run.start))
+
+
+def _at(df: DataFrame, b: Id, frame: RelationFrame) -> DataFrame:
+    """Rows emitted at a batch identifier, with their order columns."""
+    made = [b.t.alias("t")] + ([] if b.i is None else [b.i.alias("i")])
+    return df.select(*columns(dict.fromkeys([*attributes(frame.schema), *frame.order])), *made)
+
+
+def _emitted(df: DataFrame, frame: RelationFrame, *, flat: bool) -> StreamFrame:
+    if not flat and "i" not in df.columns:
+        df = df.withColumn("i", F.lit(0).cast("bigint"))
+    return StreamFrame(df, frame.schema, tuple(frame.order), flat)
+
+
+def _grid(every: int, run: Run) -> tuple[int, int]:
+    """The first and the last k with t0 + k·every observed; R(t, 0) is not seen where a run begins at (t, i > 0)."""
+    first = run.start.t + (1 if run.start.i > 0 else 0)
+    return max(0, -((run.t0 - first) // every)), (run.end - run.t0) // every
+
+
+def _every(frame: RelationFrame, every: int, run: Run) -> DataFrame:
+    """R_S^r: each row at each t0 + k·every at which it holds (001 D25)."""
+    first, last = _grid(every, run)
+    starts, ends = (_reached(b, every, run) for b in (frame.start, frame.end))
+    low, high = F.greatest(starts, F.lit(first)), F.least(ends - 1, F.lit(last))
+    ranged = frame.df.withColumns({"_low": low, "_high": high}).where(F.col("_low") <= F.col("_high"))
+    if frame.stride == every and frame.lifetime == every:
+        exploded = ranged.withColumn("_k", F.col("_low"))
+    else:
+        exploded = ranged.withColumn("_k", F.explode(F.sequence("_low", "_high")))
+    return exploded.withColumn("t", F.col("_k") * every + F.lit(run.t0))
+
+
+def _reached(b: Id, every: int, run: Run) -> Column:
+    """The first k with (t0 + k·every, 0) at or after a batch identifier."""
+    t = F.least(F.greatest(b.t, F.lit(run.t0 - every)), F.lit(run.end + 2 * every))
+    later = t if b.i is None else F.when(b.i > 0, t + 1).otherwise(t)
+    return quotient_up(later - F.lit(run.t0), every)
+
+
+def _gridded(frame: RelationFrame, every: int, run: Run) -> RelationFrame:
+    """The relation as it is at each t0 + k·every: comparing those states is comparing the others' neighbours."""
+    first, last = _grid(every, run)
+    scanned = floored(frame, every, run.t0)
+    begin, end = run.t0 + first * every, run.t0 + (last + 1) * every
+    clipped = scanned.with_interval(greatest(scanned.start, Id(F.lit(begin))), scanned.end)
+    return replace(clipped, df=clipped.df.where(F.col("ft") < end), coalesced=False)
+
+
+# R_S^u
+
+
+def _states(op: RStream, frame: RelationFrame, run: Run) -> StreamFrame:
+    """The whole state at every change, or at insertions only: change points are numbered, and each row is repeated
+    for the numbers from its beginning to its end."""
+    seen = unflattened(replace(frame, df=frame.df.where(_observed(frame, run))))
+    flat = frame.flat and run.start.i == 0
+    begin = _begins(seen, run)
+    rows = seen.df.withColumns(
+        {
+            "_from": F.struct(begin.t.alias("t"), begin.index.alias("i")),
+            "_to": F.struct(seen.end.t.alias("t"), seen.end.index.alias("i")),
+        }
+    )
+    rows = run.shared(rows)
+    points = rows.where(_new(seen, run)).select(F.col("_from").alias("at"))
+    if not op.on_insert:
+        gone = rows.where(F.col("_ends") & le(seen.end, literal(run.last))).select(F.col("_to").alias("at"))
+        points = points.union(gone)
+    numbered = run.shared(points.distinct().sort("at").zipWithIndex("k"))
+    keys = dict.fromkeys([*attributes(frame.schema), *frame.order])
+    for name, end in (("_first", "_from"), ("_last", "_to")):
+        rows = _rank(rows, numbered, end, name, run)
+    count = numbered.agg(F.count("k").alias("_count"))
+    rows = rows.crossJoin(F.broadcast(count))
+    upto = F.coalesce("_last", "_count") - 1
+    repeated = rows.where(F.col("_first") <= upto)
+    exploded = repeated.withColumn("_k", F.explode(F.sequence("_first", upto)))
+    joined = exploded.join(numbered, F.col("_k") == F.col("k"))
+    stamp = [F.col("at.t").alias("t")] + ([] if flat else [F.col("at.i").alias("i")])
+    return StreamFrame(joined.select(*columns(keys), *stamp), frame.schema, tuple(frame.order), flat)
+
+
+def _rank(rows: DataFrame, numbered: DataFrame, end: str, name: str, run: Run) -> DataFrame:
+    """The number of the first change point at or after one end of each row; ends need not be such points."""
+    table = numbered.select(F.col("at.t").alias("_t"), F.col("at.i").alias("_i"), F.col("k").alias("_number"))
+    probes = rows.withColumns({"_t": F.col(f"{end}.t"), "_i": F.col(f"{end}.i")})
+    found = first_from(probes, table, keys=[], at=["_t", "_i"], payload="_number", cut=run.time_cut, run=run)
+    return found.select(*columns(rows.columns), F.col("_number_found").alias(name))
+
+
+# By value
+
+
+def _by_value(op: IStream | DStream, frame: RelationFrame, run: Run) -> StreamFrame:
+    """Bags: where a value becomes more frequent (I_S) or less (D_S), as many of its rows as that, highest φ first."""
+    frame = unflattened(frame)
+    values = attributes(frame.schema)
+    start = _begins(frame, run)
+    df = frame.df.where(_observed(frame, run))
+    df = df.withColumns({"ft": start.t, "fi": start.index})
+    marks = [F.col(c).alias(f"_v{k}") for k, c in enumerate(values)]
+    keys = tuple(f"_v{k}" for k in range(len(values)))
+    entries = df.select(*marks, F.col("ft").alias("at"), F.col("fi").alias("ai"), F.lit(1).alias("d"))
+    exits = df.select(*marks, F.col("tt").alias("at"), F.col("ti").alias("ai"), F.lit(-1).alias("d"))
+    net = entries.union(exits).groupBy(*keys, "at", "ai").agg(F.sum("d").alias("d"))
+    inserts = isinstance(op, IStream)
+    wanted = net.where((F.col("d") > 0) if inserts else (F.col("d") < 0))
+    end = literal(run.last)
+    wanted = wanted.where(le(Id(F.col("at"), F.col("ai")), end) & (F.col("at") < NEVER))
+    same = equal(columns(values), columns(keys))
+    point = Id(F.col("at"), F.col("ai"))
+    first, last = Id(F.col("ft"), F.col("fi")), Id(F.col("tt"), F.col("ti"))
+    # I_S looks at the state from the point on, D_S at the one before it.
+    there = (le(first, point) & lt(point, last)) if inserts else (lt(first, point) & le(point, last))
+    joined = df.join(wanted, same & there)
+    high = Window.partitionBy(*keys, "at", "ai").orderBy(*(F.desc_nulls_last(c) for c in frame.order))
+    ranked = joined.withColumn("_rank", F.row_number().over(high)).where(F.col("_rank") <= F.abs("d"))
+    kept = dict.fromkeys([*values, *frame.order])
+    emitted = ranked.select(*columns(kept), F.col("at").alias("t"), F.col("ai").alias("i"))
+    return StreamFrame(emitted, frame.schema, tuple(frame.order), flat=False)

@@ -1,0 +1,377 @@
+"""Windows as intervals: each tuple gets the half-open interval of batch identifiers in which a window holds it.
+
+Scopes are monotone, so that a tuple is in consecutive windows only (SEMANTICS.md §2). It enters at the first
+evaluation whose upper bound has reached it, and leaves at the first whose lower bound has passed it. On time both are
+closed forms; positions and distances look up the batch of another position.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from itertools import takewhile
+
+from pyspark.sql import Column, DataFrame, SparkSession
+from pyspark.sql import functions as F  # noqa: N812
+
+from astralq.algebra.schedules import Continuous, Measure, Periodic, TimeSchedule
+from astralq.algebra.scopes import Back, BatchStart, Bound, Linear, OfInstant, check_rules, check_window, fixed_width
+from astralq.algebra.windows import WindowSpec
+from astralq.spark.batches import NEVER, Id, at, choose, greatest
+from astralq.spark.context import Run
+from astralq.spark.evaluations import Evaluations
+from astralq.spark.frames import Key, RelationFrame, StreamFrame, attributes, columns, holds, interval
+from astralq.spark.positions import Positions
+from astralq.spark.scan import numbered
+
+
+def window(stream: StreamFrame, spec: WindowSpec, run: Run, *, ordered: bool) -> RelationFrame:
+    """S[α, β, r] (001 D28); partitioned, the union of the parts' windows with φ kept (001 D29)."""
+    check_window(spec.schedule, spec.scope, spec.delay, run.t0)
+    if isinstance(spec.scope.lo, OfInstant) or isinstance(spec.scope.hi, OfInstant):
+        assert isinstance(spec.schedule, TimeSchedule)
+        check_rules(spec.scope, takewhile(lambda e: e <= run.end, spec.schedule.absolute()))
+    measured = spec.measures != {Measure.TIME}
+    if ordered or (measured and not spec.partition):
+        stream = numbered(stream, run)
+    if not measured:
+        return _Windows(spec, run).on_time(stream)
+    positions = Positions.of(stream, spec.partition, run)
+    return _Windows(spec, run).on_positions(stream, positions)
+
+
+@dataclass(frozen=True)
+class _Windows:
+    spec: WindowSpec
+    run: Run
+
+    # Indices of evaluations
+
+    def _first_at_least(self, bound: Linear | None, value: Column) -> Column:
+        """The first j ≥ 0 with bound(j) ≥ value; NULL: never."""
+        assert bound is not None
+        if bound.slope == 0:
+            return F.when(F.lit(bound.offset) >= value, F.lit(0).cast("bigint"))
+        return F.greatest(F.lit(0).cast("bigint"), quotient_up(value - F.lit(bound.offset), bound.slope))
+
+    def _first_beyond(self, bound: Linear, value: Column) -> Column:
+        """The first j ≥ 0 with bound(j) > value."""
+        return self._first_at_least(bound, value + 1)
+
+    def _linear(self, bound: Bound) -> Linear:
+        """A bound on the schedule's own measure as a function of j."""
+        schedule = self.spec.schedule
+        assert isinstance(schedule, Periodic)
+        if isinstance(bound, Linear):
+            return Linear(bound.slope, bound.value(0, self.run.t0, self.spec.scope.measure))
+        assert isinstance(bound, Back)
+        return Linear(schedule.every, schedule.origin(self.run.t0) - bound.amount)
+
+    # Time
+
+    def on_time(self, stream: StreamFrame) -> RelationFrame:
+        """Schedule and scope both on time: closed forms, or a list of evaluations."""
+        spec = self.spec
+        lo, hi = spec.scope.lo, spec.scope.hi
+        t = F.col("t")
+        df = stream.df
+        lifetime: int | None = None
+        if isinstance(spec.schedule, Continuous):
+            assert isinstance(lo, Back)
+            assert isinstance(hi, Back)
+            enter: Column = t + F.lit(hi.amount)
+            leave: Column = t + F.lit(lo.amount + 1)
+            lifetime = lo.amount + 1 - hi.amount if stream.flat else None
+        elif isinstance(spec.schedule, Periodic):
+            every, origin = spec.schedule.every, spec.schedule.origin(self.run.t0)
+            enter = _evaluation(self._first_at_least(self._linear(hi), t), every, origin)
+            leave = _evaluation(self._first_beyond(self._linear(lo), t), every, origin)
+            if isinstance(lo, Back) and isinstance(hi, Back) and (lo.amount + 1 - hi.amount) % every == 0:
+                # Before the first evaluation all tuples wait for it, so that some stay for a shorter time.
+                waits = self.run.t0 + hi.amount < origin
+                lifetime = None if waits else lo.amount + 1 - hi.amount
+        else:
+            table = Evaluations.of(spec, self.run, session_of(stream))
+            df = table.entering(df.withColumn("_v", t), self.run.time_cut, "enter")
+            df = table.leaving(df, self.run.time_cut, "leave")
+            enter, leave = F.col("enter"), F.col("leave")
+        start = greatest(at(F.coalesce(enter, F.lit(NEVER))), stream.batch)
+        end = Id(F.coalesce(leave, F.lit(NEVER)))
+        return self._frame(
+            stream, df, start, end, lifetime=lifetime, endless=_is_landmark(lo), shared=not _is_continuous(spec)
+        )
+
+    # Positions and distances
+
+    def on_positions(self, stream: StreamFrame, positions: Positions) -> RelationFrame:
+        scope, schedule = self.spec.scope, self.spec.schedule
+        if Measure.DISTANCE in self.spec.measures:
+            positions = positions.with_odometer()
+        if self._needs_batches:
+            positions = positions.with_batches()
+        if not (self._direct and spec_has_parts(self.spec)):
+            positions = positions.settled()
+        if schedule.measure is Measure.TIME and isinstance(scope.hi, OfInstant):
+            return self._by_instant(stream, positions)
+        positions, enter = self._event(positions, "enter")
+        positions, leave = self._event(positions, "leave")
+        start, df = enter, positions.df
+        if scope.measure is not Measure.POSITION:
+            start = greatest(start, positions.batch)
+        elif isinstance(scope.lo, Linear) and scope.lo.slope == 0:
+            df = df.where(F.col("p") >= scope.lo.offset)
+        return self._frame(stream, df, start, leave, endless=_is_landmark(scope.lo))
+
+    @property
+    def _needs_batches(self) -> bool:
+        """Whether the ends of batches decide; where one row's evaluation is its own batch they do not."""
+        scope, schedule = self.spec.scope, self.spec.schedule
+        if isinstance(scope.lo, BatchStart) or isinstance(scope.hi, OfInstant):
+            return True
+        if scope.measure is Measure.DISTANCE:
+            return schedule.measure is Measure.POSITION
+        return scope.measure is Measure.POSITION and not self._direct
+
+    @property
+    def _direct(self) -> bool:
+        """Evaluated as tuples come, or on time, with the last tuples up to now: no batch but the tuple's own counts."""
+        scope, schedule = self.spec.scope, self.spec.schedule
+        if scope.hi != Back(0) or isinstance(scope.lo, BatchStart | OfInstant):
+            return False
+        if schedule.measure is Measure.TIME:
+            return True
+        return schedule == Periodic(Measure.POSITION, 0, 1) and self.spec.delay == 0
+
+    def _event(self, positions: Positions, which: str) -> tuple[Positions, Id]:
+        """The batch identifier at which each tuple enters or leaves."""
+        match self.spec.scope.measure:
+            case Measure.POSITION:
+                return self._in_positions(positions, which)
+            case Measure.TIME:
+                return self._in_time(positions, which)
+        return self._in_distance(positions, which)
+
+    def _never(self, positions: Positions) -> tuple[Positions, Id]:
+        return positions, at(NEVER)
+
+    def _in_positions(self, positions: Positions, which: str) -> tuple[Positions, Id]:
+        """A scope in positions: it enters with hi at the beginning of its batch, and leaves with hi at the beginning
+        of the batch that holds the position width + 1 further on (D28's most recent by φ)."""
+        scope, schedule = self.spec.scope, self.spec.schedule
+        width = fixed_width(schedule, scope)
+        if which == "leave" and width is None and isinstance(scope.lo, Linear):
+            if scope.lo.slope == 0:
+                return self._never(positions)
+            return self._evaluated(positions, self._first_beyond(self._linear(scope.lo), F.col("p")), which)
+        if self._direct:
+            if which == "enter":
+                return self._next_evaluation(positions, positions.batch, which)
+            assert width is not None
+            positions = positions.batch_later(width + 1, "later")
+            return self._next_evaluation(positions, positions.found("later"), which)
+        # The position that hi has to reach
+        if which == "enter":
+            target: Column = F.col("b0")
+        elif isinstance(scope.lo, BatchStart):
+            target = F.col("b1") + 1
+        else:
+            assert width is not None
+            positions = positions.batch_at(F.col("p") + (width + 1), "other", ["b0"])
+            target = F.col("other_b0")
+        positions = positions.with_columns(**{f"{which}_at": target})
+        return self._when_reached(positions, F.col(f"{which}_at"), which)
+
+    def _when_reached(self, positions: Positions, target: Column, which: str) -> tuple[Positions, Id]:
+        """The evaluation at which hi, counted in positions, has reached a position."""
+        scope, schedule = self.spec.scope, self.spec.schedule
+        if schedule.measure is Measure.POSITION:
+            return self._evaluated(positions, self._first_at_least(self._linear(scope.hi), target), which)
+        assert isinstance(scope.hi, Back)
+        target = target + F.lit(scope.hi.amount)
+        if schedule.measure is Measure.TIME:
+            positions = positions.batch_at(target, f"{which}_b")
+            return self._next_evaluation(positions, positions.found(f"{which}_b"), which)
+        return self._travelled_to(positions, target, which)
+
+    def _travelled_to(self, positions: Positions, target: Column, which: str) -> tuple[Positions, Id]:
+        """The first evaluation every so far that is reached at or after a position: o + j·r > d of the one before."""
+        schedule = self.spec.schedule
+        assert isinstance(schedule, Periodic)
+        positions = positions.with_columns(**{f"{which}_target": target})
+        here = F.col(f"{which}_target")
+        positions = positions.batch_at(here, f"{which}_x", ["p"])  # whether there is such a position at all
+        positions = positions.batch_at(here - 1, f"{which}_y", ["d"])
+        j = self._first_beyond(Linear(schedule.every, schedule.first), F.col(f"{which}_y_d"))
+        j = F.when(here <= 0, F.lit(0).cast("bigint")).otherwise(j)
+        return self._evaluated(positions, F.when(F.col(f"{which}_x_p").isNotNull(), j), which)
+
+    def _evaluated(self, positions: Positions, j: Column, which: str) -> tuple[Positions, Id]:
+        """The batch of evaluation j of a schedule on positions or distance; NULL: never."""
+        schedule = self.spec.schedule
+        assert isinstance(schedule, Periodic)
+        value = f"{which}_e"
+        positions = positions.with_columns(
+            **{value: j * F.lit(schedule.every) + F.lit(schedule.first + self.spec.delay)}
+        )
+        if schedule.measure is Measure.POSITION:
+            positions = positions.batch_at(F.col(value), f"{which}_batch")
+            return positions, positions.found(f"{which}_batch")
+        positions = positions.first_reaching("d", F.coalesce(F.col(value), F.lit(NEVER)), f"{which}_batch")
+        return positions, positions.found(f"{which}_batch")
+
+    def _next_evaluation(self, positions: Positions, batch: Id, which: str) -> tuple[Positions, Id]:
+        """The first evaluation at or after a batch, on a schedule of instants; every batch at one is itself one."""
+        schedule = self.spec.schedule
+        if schedule.measure is not Measure.TIME or isinstance(schedule, Continuous):
+            return positions, batch
+        if isinstance(schedule, Periodic):
+            every, origin = schedule.every, schedule.origin(self.run.t0)
+            j = F.greatest(F.lit(0).cast("bigint"), quotient_up(batch.t - F.lit(origin), every))
+            e = F.when(batch.t == NEVER, F.lit(NEVER)).otherwise(_evaluation(j, every, origin))
+            return positions, choose(e == batch.t, batch, at(e))
+        table = Evaluations.of(self.spec, self.run, positions.df.sparkSession)
+        df = table.following(positions.df.withColumn("_v", batch.t), self.run.time_cut, f"{which}_next")
+        e = F.coalesce(F.col(f"{which}_next"), F.lit(NEVER))
+        return replace(positions, df=df), choose(e == batch.t, batch, at(e))
+
+    def _in_time(self, positions: Positions, which: str) -> tuple[Positions, Id]:
+        """A scope in time with a rate in rows or distance: e is the reaching tuple's instant."""
+        scope, schedule = self.spec.scope, self.spec.schedule
+        bound = scope.hi if which == "enter" else scope.lo
+        if isinstance(bound, Linear):
+            # A landmark: tuples before it are never in, the others stay.
+            value = bound.value(0, self.run.t0, Measure.TIME)
+            return positions, at(F.when(F.col("t") >= value, F.lit(NEVER)).otherwise(F.lit(-NEVER)))
+        assert isinstance(bound, Back)
+        positions = positions.first_reaching(
+            "t", F.col("t") + F.lit(bound.amount), f"{which}_r", strict=which == "leave"
+        )
+        reached = F.col(f"{which}_r_p")
+        if schedule.measure is Measure.POSITION:
+            assert isinstance(schedule, Periodic)
+            j = self._first_at_least(Linear(schedule.every, schedule.first), reached)
+            return self._evaluated(positions, j, which)
+        return self._travelled_to(positions, reached, which)
+
+    def _in_distance(self, positions: Positions, which: str) -> tuple[Positions, Id]:
+        """A scope in distance: on its own rate linear in j, else counted back from where the evaluation finds it."""
+        scope, schedule = self.spec.scope, self.spec.schedule
+        bound = scope.hi if which == "enter" else scope.lo
+        travelled = F.col("d")
+        if schedule.measure is Measure.DISTANCE:
+            first = self._first_at_least if which == "enter" else self._first_beyond
+            return self._evaluated(positions, first(self._linear(bound), travelled), which)
+        if isinstance(bound, Linear):
+            return positions, at(F.when(travelled >= bound.offset, F.lit(NEVER)).otherwise(F.lit(-NEVER)))
+        assert isinstance(bound, Back)
+        extra = ["b0"] if schedule.measure is Measure.POSITION else []
+        positions = positions.first_reaching(
+            "d", travelled + F.lit(bound.amount), f"{which}_r", strict=which == "leave", extra=extra
+        )
+        if schedule.measure is Measure.POSITION:
+            assert isinstance(schedule, Periodic)
+            target = F.col(f"{which}_r_b0")
+            if which == "enter":
+                target = F.when(target.isNotNull(), F.greatest(target, F.col("b0")))
+            return self._evaluated(
+                positions, self._first_at_least(Linear(schedule.every, schedule.first), target), which
+            )
+        reached = positions.found(f"{which}_r")
+        if which == "enter":
+            reached = greatest(reached, positions.batch)
+        return self._next_evaluation(positions, reached, which)
+
+    def _by_instant(self, stream: StreamFrame, positions: Positions) -> RelationFrame:
+        """Aperiodic windows whose bounds in positions or distance are functions of the instant (000 D12)."""
+        spec = self.spec
+        table = Evaluations.of(spec, self.run, session_of(stream))
+        in_positions = spec.scope.measure is Measure.POSITION
+        table.check_reached(positions)
+        cut = self.run.position_cut
+        width = fixed_width(spec.schedule, spec.scope)
+        df = positions.df
+        df = table.entering(df.withColumn("_v", F.col("b0" if in_positions else "d")), cut, "enter")
+        if in_positions and width is not None:
+            positions = replace(positions, df=df)
+            positions = positions.batch_at(F.col("p") + (width + 1), "other", ["b0"])
+            moved = positions.df.withColumn("_v", F.coalesce(F.col("other_b0"), F.lit(NEVER)))
+            df = table.entering(moved, cut, "leave")
+        else:
+            df = table.leaving(df.withColumn("_v", F.col("p" if in_positions else "d")), cut, "leave")
+        start = greatest(at(F.coalesce(F.col("enter"), F.lit(NEVER))), positions.batch)
+        return self._frame(stream, df, start, at(F.coalesce(F.col("leave"), F.lit(NEVER))))
+
+    # The result
+
+    def _frame(
+        self,
+        stream: StreamFrame,
+        df: DataFrame,
+        start: Id,
+        end: Id,
+        *,
+        lifetime: int | None = None,
+        endless: bool = False,
+        shared: bool = False,
+    ) -> RelationFrame:
+        schedule = self.spec.schedule
+        if schedule.measure is Measure.TIME:
+            start, end = start.moved(self.spec.delay), end.moved(self.spec.delay)
+        flat = start.i is None and end.i is None
+        stamp = [F.col("t").alias("st")] + ([] if stream.flat else [F.col("i").alias("si")])
+        phi: tuple[Key, ...] = ()
+        if stream.numbered:
+            stamp += [F.col("n").alias("sn"), F.col("n").alias("o0")]
+            phi = (Key("o0"),)
+        made = df.select(*columns(attributes(stream.schema)), *stamp, *interval(start, end, flat=flat))
+        names = tuple(n for n in ("st", "si", "sn") if n in made.columns)
+        return RelationFrame(
+            made.where(holds(flat)),
+            stream.schema,
+            phi,
+            flat,
+            names,
+            ordered=stream.numbered,
+            coalesced=stream.numbered,
+            lifetime=lifetime,
+            endless=endless,
+            shared=shared,
+            stride=schedule.every if isinstance(schedule, Periodic) and shared else None,
+        )
+
+
+def spec_has_parts(spec: WindowSpec) -> bool:
+    return bool(spec.partition)
+
+
+def quotient_up(value: Column, by: int) -> Column:
+    """⌈value / by⌉ of BIGINTs, exactly."""
+    if by == 1:
+        return value
+    rest = F.pmod(value, F.lit(by).cast("bigint"))
+    floor = F.call_function("div", value - rest, F.lit(by).cast("bigint"))
+    return floor + F.when(rest > 0, F.lit(1)).otherwise(F.lit(0))
+
+
+def quotient_down(value: Column, by: int) -> Column:
+    """⌊value / by⌋ of BIGINTs, exactly."""
+    if by == 1:
+        return value
+    divisor = F.lit(by).cast("bigint")
+    return F.call_function("div", value - F.pmod(value, divisor), divisor)
+
+
+def _evaluation(j: Column, every: int, origin: int) -> Column:
+    """E_j = o + j·r."""
+    return j * F.lit(every) + F.lit(origin)
+
+
+def _is_landmark(lo: Bound) -> bool:
+    return isinstance(lo, Linear) and lo.slope == 0
+
+
+def _is_continuous(spec: WindowSpec) -> bool:
+    return isinstance(spec.schedule, Continuous)
+
+
+def session_of(stream: StreamFrame) -> SparkSession:
+    return stream.df.sparkSession

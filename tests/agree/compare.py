@@ -1,0 +1,92 @@
+"""Runs a query on both engines over the same data, and says where their answers differ."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F  # noqa: N812
+
+from astralq.algebra.answers import answer_columns
+from astralq.algebra.base import HasOperator, Operator, operator_of
+from astralq.algebra.sources import RelationSource, StreamSource
+from astralq.expr.order import order_key
+from astralq.model import Change, Data, Stream, StreamTuple, run, state
+from astralq.schema import Attribute, Schema
+from astralq.spark import Engine
+from astralq.spark.answers import plain
+from astralq.spark.sources import spark_type
+from astralq.timeline import Instant
+
+Rows = list[tuple[Any, ...]]
+
+
+def frames(spark: SparkSession, query: Operator, data: Data, partitions: int | None = None) -> dict[str, DataFrame]:
+    """The data of a query's sources as DataFrames; streams that are stamped already keep their stamps."""
+    found: dict[str, DataFrame] = {}
+    for op in query.walk():
+        if not isinstance(op, StreamSource | RelationSource) or op.name in found:
+            continue
+        given = data[op.name]
+        stamp: tuple[str, ...] = ()
+        if isinstance(given, Stream):
+            rows: Rows = [(*s.values, s.t, s.i, s.n) for s in given.tuples]
+            stamp = ("_t", "_i", "_n")
+        elif isinstance(op, StreamSource) and op.timestamp is None:
+            rows, stamp = [(*values, t) for t, values in given], ("_t",)  # type: ignore[union-attr]
+        else:
+            rows = [tuple(r) for r in given]  # type: ignore[union-attr]
+        df = frame(spark, op.declared, rows, stamp)
+        found[op.name] = df if partitions is None else df.repartition(partitions)
+    return found
+
+
+def frame(spark: SparkSession, schema: Schema, rows: Rows, stamp: tuple[str, ...] = ()) -> DataFrame:
+    types = [f"`{a.name}` {'bigint' if a.type.name == 'TIMESTAMP' else spark_type(a.type)}" for a in schema]
+    df = spark.createDataFrame(rows, ", ".join([*types, *(f"{s} bigint" for s in stamp)]))
+    return df.withColumns(
+        {f"{a.name}": F.timestamp_micros(f"`{a.name}`") for a in schema if a.type.name == "TIMESTAMP"}
+    )
+
+
+def on_spark(
+    engine: Engine,
+    query: Operator | HasOperator,
+    data: Data,
+    *,
+    t0: Instant | None = None,
+    until: Instant | None = None,
+    at: Instant | None = None,
+    partitions: int | None = None,
+) -> Rows:
+    op = operator_of(query)
+    answer = engine.answer(op, frames(engine.spark, op, data, partitions), t0=t0, until=until, at=at)
+    columns: tuple[Attribute, ...] = op.schema.attributes if at is not None else answer_columns(op)
+    return [tuple(r) for r in plain(answer, columns).collect()]
+
+
+def on_model(
+    query: Operator | HasOperator,
+    data: Data,
+    *,
+    t0: Instant | None = None,
+    until: Instant | None = None,
+    at: Instant | None = None,
+) -> Rows:
+    if at is not None:
+        return state(query, data, at, t0=t0)
+    rows: Rows = []
+    for r in run(query, data, t0=t0, until=until):
+        match r:
+            case StreamTuple():
+                rows.append((r.t, r.i, *r.values))
+            case Change():
+                rows.append((r.op, r.t, r.i, *r.values))
+            case (b, window):
+                rows += [(b.t, b.i, *values) for values in window]
+    return rows
+
+
+def same(a: Rows, b: Rows) -> bool:
+    """Equal row for row and bit for bit, in order."""
+    return [tuple(map(order_key, r)) for r in a] == [tuple(map(order_key, r)) for r in b]

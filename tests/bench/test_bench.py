@@ -1,0 +1,72 @@
+"""The benchmarks on a few thousand rows: both sides give the same answer, and say how long they took."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from astralq.algebra.base import Kind
+from astralq.language import read_script
+from benchmarks import CASES, __main__, harness, w2, w3, w5
+from benchmarks.__main__ import main
+from benchmarks.case import Case
+from benchmarks.harness import Result, Side
+
+SMALL = (w2.case(3600, 600), *w3.CASES, w5.case(keys=3))
+"""With fewer keys than the benchmark has, so that a few thousand rows are enough for ten of each."""
+
+
+@pytest.mark.parametrize("case", CASES, ids=lambda c: c.name)
+def test_a_query_binds_to_a_stream_with_the_columns_that_are_compared(case: Case) -> None:
+    declared = f"CREATE STREAM s ({case.dataset.declared}) FROM parquet 's' TIMESTAMP BY ts;"
+    operator = read_script(f"{declared}\n{case.query};").queries[0].operator
+    assert operator.kind is Kind.STREAM
+    assert {a.name: str(a.type) for a in operator.schema} == case.columns
+
+
+def test_answers_are_equal_and_the_times_are_written(
+    spark: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("ASTRALQ_BENCH", str(tmp_path / "data"))
+    monkeypatch.setattr(harness, "ROUNDS", 1)
+    target = tmp_path / "times.json"
+    assert main(["--rows", "2000", "--json", str(target)], spark=spark, cases=SMALL) == 0, capsys.readouterr().err
+    times = json.loads(target.read_text())
+    assert [(r["workload"], r["case"]) for r in times] == [("W2", "3600/600"), ("W3", "60"), ("W5", "10/3")]
+    for r in times:
+        assert list(r) == ["workload", "case", "rows", "ours_s", "peer_s", "ratio", "floor_s"]
+        assert r["rows"] == 2000
+    assert "ours ÷ peer" in capsys.readouterr().out
+
+
+def test_answers_that_differ_are_told_and_their_times_not_written(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def measured(_: Any, case: Case, rows: int) -> Result:
+        wrong = case.name == "W2/600/60"
+        ours, peer, floor = (Side(lambda: None, 1.5, (9 if wrong and k == 0 else 10, 77)) for k in range(3))
+        return Result(case, rows, ours, peer, floor)
+
+    monkeypatch.setattr(__main__, "measure", measured)
+    target = tmp_path / "times.json"
+    assert main(["w2/600", "--json", str(target)], spark=object()) == 1
+    said = "W2/600/60: the answers differ: ours has 9 rows (checksum 77), the peer 10 (77)\n"
+    assert capsys.readouterr().err == f"W2/600/600 …\nW2/600/60 …\n{said}"
+    assert [r["case"] for r in json.loads(target.read_text())] == ["600/600"]
+
+
+@pytest.mark.parametrize(
+    ("given", "told"),
+    [
+        (["W22"], "there is no benchmark 'W22'\n  hint: did you mean 'W2'?\n"),
+        (["W2/3600/61"], "there is no benchmark 'W2/3600/61'\n  hint: did you mean 'W2/3600/60'?\n"),
+        (["--rows", "0"], "--rows is 0\n  hint: give a number from 1 on\n"),
+        (["--json", "/no/such/f"], "the folder /no/such does not exist\n  hint: make it first\n"),
+    ],
+)
+def test_what_cannot_be_meant_is_told_at_once(given: list[str], told: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(given) == 2
+    assert capsys.readouterr().err == told
