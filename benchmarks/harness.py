@@ -10,6 +10,7 @@ from typing import Any
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812  (its usual name)
 
+from astralq.spark import session as sessions
 from astralq.timeline import format_instant
 from benchmarks.case import Case
 
@@ -89,20 +90,10 @@ def session() -> SparkSession:
     """A session of its own, on all cores of this machine."""
     settings = {
         "spark.driver.memory": "4g",
-        "spark.driver.host": "127.0.0.1",
-        "spark.driver.bindAddress": "127.0.0.1",
-        "spark.log.level": "ERROR",
-        "spark.sql.ansi.enabled": "true",
         "spark.sql.parquet.outputTimestampType": "TIMESTAMP_MICROS",
-        "spark.sql.session.timeZone": "UTC",
         "spark.sql.shuffle.partitions": "8",
-        "spark.ui.enabled": "false",
-        "spark.ui.showConsoleProgress": "false",
     }
-    builder = SparkSession.builder.master("local[*]").appName("astralq benchmarks")
-    for name, setting in settings.items():
-        builder = builder.config(name, setting)
-    return builder.getOrCreate()
+    return sessions.session("local[*]", settings)
 
 
 def engine_of(spark: SparkSession) -> Any:
@@ -116,9 +107,10 @@ def measure(spark: SparkSession, case: Case, rows: int, engine: Callable[[SparkS
     """Runs a case: the floor first, which also brings the files into memory, then ours and the peer in turn."""
     data = case.dataset.read(spark, rows)
 
+    running = engine(spark)
+    s = running.stream_from(data, timestamp="ts", name="s")
+
     def ours() -> DataFrame:
-        running = engine(spark)
-        s = running.stream_from(data, timestamp="ts", name="s")
         return case.normal(running.run(case.query, s=s, until=format_instant(case.until)))
 
     result = Result(case, rows, Side(ours), Side(lambda: case.normal(case.peer(data, rows))), Side(lambda: data))

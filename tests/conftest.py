@@ -19,9 +19,17 @@ settings.register_profile("explore", max_examples=5000, deadline=None, suppress_
 settings.load_profile("default")
 
 
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption("--trials", type=int, default=300, help="how many generated queries both engines answer")
+
+
 @pytest.fixture(scope="session")
 def spark() -> Iterator[SparkSession]:
     """On two cores, with few partitions: the data of tests are small."""
-    found = session("local[2]", {"spark.sql.shuffle.partitions": "2"})
+    # Interpreted and planned once: compiling and re-planning take far longer than computing a few rows.
+    tiny = {"spark.sql.adaptive.enabled": "false", "spark.sql.codegen.wholeStage": "false"}
+    found = session(
+        "local[2]", {"spark.sql.shuffle.partitions": "2", "spark.sql.codegen.factoryMode": "NO_CODEGEN", **tiny}
+    )
     yield found
     found.stop()

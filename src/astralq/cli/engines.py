@@ -101,6 +101,10 @@ class SparkEngine:
                 until=question.until if question.at is None else None,
             )
 
+    @property
+    def _cores(self) -> int:
+        return int(self.engine.spark.sparkContext.defaultParallelism)
+
     def _frames(self, question: Question) -> dict[str, DataFrame]:
         from astralq.spark.files import read_frame
         from astralq.spark.sensed import sensed_frame
@@ -109,7 +113,9 @@ class SparkEngine:
         found: dict[str, DataFrame] = {}
         for op in query.operator.walk():
             if isinstance(op, StreamSource | RelationSource) and op.name not in found:
-                found[op.name] = read_frame(self.engine.spark, op, question.folder)
+                df = read_frame(self.engine.spark, op, question.folder)
+                # Text is parsed once, however often a plan reads it; a packed file comes as one part.
+                found[op.name] = df.repartition(self._cores).persist() if _is_text(op) else df
             elif isinstance(op, SensedSource) and op.name not in found:
                 if query.t0 is None or question.end is None:
                     raise PlanError(
@@ -119,6 +125,10 @@ class SparkEngine:
                 stream = acquire(op, read_sensor(op, question.folder), query.t0, question.end)
                 found[op.name] = sensed_frame(self.engine.spark, op, stream)
         return found
+
+
+def _is_text(source: StreamSource | RelationSource) -> bool:
+    return source.origin is not None and source.origin.format in ("csv", "json")
 
 
 @dataclass(frozen=True)

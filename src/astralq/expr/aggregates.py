@@ -1,8 +1,8 @@
 """Aggregate functions: their types, and their value over the tuples of a group in φ order.
 
-Sums, averages and variances depend on the bag of values only: they are computed exactly and rounded once, to the
-nearest double. The range is all finite doubles, and there is no grid; an infinity or NaN among the values gives what
-IEEE addition gives.
+Sums, averages and variances depend on the bag of values only, never on order or partitioning. Sums and averages are
+computed exactly and rounded once, to the nearest double: the range is all finite doubles, and there is no grid; an
+infinity or NaN among the values gives what IEEE addition gives. Variances have a grid, see below.
 """
 
 from __future__ import annotations
@@ -187,18 +187,36 @@ def _average(values: list[Any], source: Type, result: Type) -> Value:
     return as_double(sum(map(Fraction, values), Fraction(0)) / len(values))
 
 
+_HALF = 2.0**31
+
+
 def _variance(f: str, values: list[Any]) -> Value:
-    """(n·Σx² − (Σx)²) / (n·(n − 1)), computed exactly and rounded once; NULL for a sample of one."""
-    n = len(values)
-    divisor = n * n if f.endswith("_pop") else n * (n - 1)
+    """The mean of the squared distances from the mean; NULL for a sample of one.
+
+    It depends on the bag of values only. The values are doubles, the mean is rounded once, the distances are taken as
+    parts of the greatest one, and their squares are added as integers on a grid of 2^-62: what every engine can do in
+    any order, and good to a few units in the last place.
+    """
+    floats = [float(v) for v in values]
+    n = len(floats)
+    divisor = n if f.endswith("_pop") else n - 1
     if divisor == 0:
         return None
-    floats = [float(v) for v in values]
-    if not all(math.isfinite(v) for v in floats):
+    if not all(map(math.isfinite, floats)):
         return math.nan
-    exact = [Fraction(v) for v in values]
-    total, squares = sum(exact, Fraction(0)), sum((x * x for x in exact), Fraction(0))
-    spread = as_double((n * squares - total * total) / divisor)
+    mean = as_double(sum(map(Fraction, floats), Fraction(0)) / n)
+    away = [v - mean for v in floats]
+    reach = max(map(abs, away))
+    if math.isinf(reach):
+        return math.nan
+    high = low = 0
+    for distance in away if reach else ():
+        share = distance / reach
+        square = share * share * _HALF
+        high += math.floor(square)
+        low += round((square - math.floor(square)) * _HALF)
+    squares = float(high) / _HALF + float(low) / (_HALF * _HALF)
+    spread = squares / float(divisor) * reach * reach
     return math.sqrt(spread) if f.startswith("stddev") else spread
 
 

@@ -8,7 +8,7 @@ that does not depend on how much windows overlap. The direct plan computes every
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F  # noqa: N812
@@ -16,13 +16,14 @@ from pyspark.sql import functions as F  # noqa: N812
 from astralq.algebra.relational import GroupBy
 from astralq.expr.nodes import SPATIAL_AGGREGATES, Aggregate
 from astralq.spark.batches import ALWAYS, NEVER
+from astralq.spark.columns import col, lit, long
 from astralq.spark.context import Run
 from astralq.spark.direct import aggregated
 from astralq.spark.elementary import Elementary
 from astralq.spark.exact import Layout
 from astralq.spark.expressions import Names, compiled
 from astralq.spark.frames import Key, RelationFrame, attributes, columns
-from astralq.spark.partials import Plan, argument, layout_from, mergeable, plan
+from astralq.spark.partials import argument, layout_from, mergeable, plan
 from astralq.spark.provenance import source_column
 from astralq.spark.scan import MERGES, Sequenced, combined, equal
 
@@ -61,7 +62,7 @@ class _Grouping:
                     made.append(F.unix_micros(compiled(a.args[2], names)).alias(f"s{j}"))
         return frame.df.select(
             *made,
-            *(F.col(c).alias(f"z{j}") for j, c in enumerate(frame.order)),
+            *(col(c).alias(f"z{j}") for j, c in enumerate(frame.order)),
             *columns(frame.interval_columns),
         )
 
@@ -81,17 +82,18 @@ class _Grouping:
         named = rows.select(
             *columns(self.keys),
             *columns(self.frame.interval_columns),
-            F.lit(1).cast("bigint").alias("there"),
+            long(1).alias("there"),
             *(p.value.alias(name) for name, p in partials.items()),
         )
         merges = {"there": "sum"} | {name: p.merge for name, p in partials.items()}
         if self.frame.shared:
             # Windows that move in steps: all rows of one step behave alike, and are one from here on.
             named = named.groupBy(*columns(self.keys), *columns(self.frame.interval_columns)).agg(
-                *(MERGES[m](F.col(name)).alias(name) for name, m in merges.items())
+                *(MERGES[m](col(name)).alias(name) for name, m in merges.items())
             )
         states = self._states(named, merges, invertible=all(p.invertible for p in plans))
-        return self._finished(states, plans)
+        found = self._relation(states, [p.final for p in plans])
+        return replace(found, lifetime=self.frame.lifetime) if self._one_step else found
 
     def _layout(self, rows: DataFrame, j: int, a: Aggregate) -> Layout:
         """How the argument's values are cut; a source's own column is looked at where it is cheapest to read."""
@@ -105,38 +107,44 @@ class _Grouping:
     def _states(self, named: DataFrame, merges: dict[str, str], *, invertible: bool) -> DataFrame:
         """For each group the merged partials in each interval [ft, tt) between two of its changes."""
         step = self.frame.lifetime
-        if self.frame.shared and step is not None and step == self.frame.stride:
-            return named  # windows that do not overlap: a step is a state
+        if self._one_step:
+            return named
         if self.frame.endless or invertible:
             return self._sweep(named, merges)
         if step is not None and self.frame.flat:
             return self._blocks(named, merges, step)
         return self._merged_directly(named, merges)
 
+    @property
+    def _one_step(self) -> bool:
+        """Windows that do not overlap: each step is a state by itself."""
+        frame = self.frame
+        return frame.shared and frame.lifetime is not None and frame.lifetime == frame.stride and not self.always
+
     def _points(self, named: DataFrame, merges: dict[str, str]) -> DataFrame:
         """Entries, and exits with what they take off: at, and the partials."""
         flat = self.frame.flat
-        zero = F.lit(0).cast("bigint")
+        zero = long(0)
 
         def event(t: str, i: str, sign: int) -> Column:
-            index = [] if flat else [F.col(i).alias("ai")]
+            index = [] if flat else [col(i).alias("ai")]
             values = [
-                (F.col(n) if sign > 0 else -F.col(n) if m == "sum" else self._nothing(named, n)).alias(n)
+                (col(n) if sign > 0 else -col(n) if m == "sum" else self._nothing(named, n)).alias(n)
                 for n, m in merges.items()
             ]
-            return F.struct(F.col(t).alias("at"), *index, *values)
+            return F.struct(col(t).alias("at"), *index, *values)
 
         # Both in one pass over the rows.
         both = [event("ft", "fi", 1)] + ([] if self.frame.endless else [event("tt", "ti", -1)])
         found = named.select(*columns(self.keys), F.explode(F.array(*both)).alias("event")).select(
             *columns(self.keys), "event.*"
         )
-        found = found.where(F.col("at") < NEVER)
+        found = found.where(col("at") < NEVER)
         if self.always:
             nothing = {n: zero if m == "sum" else self._nothing(named, n) for n, m in merges.items()}
             spark = named.sparkSession
             start = spark.range(1).select(
-                F.lit(ALWAYS).cast("bigint").alias("at"),
+                long(ALWAYS).alias("at"),
                 *([] if flat else [zero.alias("ai")]),
                 *(c.alias(n) for n, c in nothing.items()),
             )
@@ -144,7 +152,7 @@ class _Grouping:
         return found
 
     def _nothing(self, named: DataFrame, column: str) -> Column:
-        return F.lit(None).cast(named.schema[column].dataType)
+        return lit(None).cast(named.schema[column].dataType)
 
     def _sweep(self, named: DataFrame, merges: dict[str, str]) -> DataFrame:
         """Running values over the points of each group; the last event of a point has them all."""
@@ -154,62 +162,60 @@ class _Grouping:
         cut = None if self.keys else self.run.time_cut
         sequence = Sequenced(events, tuple(self.keys), tuple(order), cut)
         swept = sequence.running(merges, order)
-        last = F.col("next_at").isNull() | (F.col("next_at") > F.col("at"))
+        last = col("next_at").isNull() | (col("next_at") > col("at"))
         if not self.frame.flat:
-            last = last | (F.col("next_ai") > F.col("ai"))
+            last = last | (col("next_ai") > col("ai"))
         if not self.always:
-            last = last & (F.col("there") > 0)
-        made = [F.col("at").alias("ft"), F.coalesce("next_at", F.lit(NEVER)).alias("tt")]
+            last = last & (col("there") > 0)
+        made = [col("at").alias("ft"), F.coalesce("next_at", lit(NEVER)).alias("tt")]
         if not self.frame.flat:
-            made = [made[0], F.col("ai").alias("fi"), made[1], F.coalesce("next_ai", F.lit(0)).alias("ti")]
+            made = [made[0], col("ai").alias("fi"), made[1], F.coalesce("next_ai", lit(0)).alias("ti")]
         return swept.where(last).select(*columns(self.keys), *made, *columns(merges))
 
     def _blocks(self, named: DataFrame, merges: dict[str, str], step: int) -> DataFrame:
         """Time in blocks as long as a row holds: at a point q, what entered in q's block up to q, and what leaves
         in it after q, are all that is there. Nothing is taken off, so that any function that merges will do."""
         keys = self.keys
-        block = F.floor(F.col("at") / F.lit(step)).cast("bigint")
+        block = F.floor(col("at") / lit(step)).cast("bigint")
 
         def events(t: str, entering: bool) -> DataFrame:
             values = []
             for n in merges:
-                nothing = F.lit(None).cast(named.schema[n].dataType)
-                values += [(F.col(n) if entering else nothing).alias(f"in_{n}")]
-                values += [(nothing if entering else F.col(n)).alias(f"out_{n}")]
-            return named.select(*columns(keys), F.col(t).alias("at"), *values)
+                nothing = lit(None).cast(named.schema[n].dataType)
+                values += [(col(n) if entering else nothing).alias(f"in_{n}")]
+                values += [(nothing if entering else col(n)).alias(f"out_{n}")]
+            return named.select(*columns(keys), col(t).alias("at"), *values)
 
         both = events("ft", True).union(events("tt", False))
         if self.always:
-            start = named.sparkSession.range(1).select(F.lit(ALWAYS).cast("bigint").alias("at"))
+            start = named.sparkSession.range(1).select(long(ALWAYS).alias("at"))
             both = both.unionByName(start, allowMissingColumns=True)
         merged = (
             both.withColumn("block", block)
             .groupBy(*columns(keys), "block", "at")
-            .agg(*(MERGES[m](F.col(f"{d}_{n}")).alias(f"{d}_{n}") for n, m in merges.items() for d in ("in", "out")))
+            .agg(*(MERGES[m](col(f"{d}_{n}")).alias(f"{d}_{n}") for n, m in merges.items() for d in ("in", "out")))
         )
         parts = [*keys, "block"]
         up = Window.partitionBy(*parts).orderBy("at").rowsBetween(Window.unboundedPreceding, Window.currentRow)
         down = Window.partitionBy(*parts).orderBy(F.desc("at")).rowsBetween(Window.unboundedPreceding, -1)
         values = []
         for n, m in merges.items():
-            entered = MERGES[m](F.col(f"in_{n}")).over(up)
-            staying = MERGES[m](F.col(f"out_{n}")).over(down)
+            entered = MERGES[m](col(f"in_{n}")).over(up)
+            staying = MERGES[m](col(f"out_{n}")).over(down)
             values.append(combined(m, entered, staying).alias(n))
         valued = merged.select(*columns(parts), "at", *values)
         valued = valued if keys else self.run.shared(valued)
         ahead = Sequenced(valued.drop("block"), tuple(keys), ("at",), None if keys else self.run.time_cut)
         states = ahead.running({}, ["at"])
-        states = states.withColumn("tt", F.coalesce("next_at", F.lit(NEVER))).withColumnRenamed("at", "ft")
-        held = states if self.always else states.where(F.col("there") > 0)
+        states = states.withColumn("tt", F.coalesce("next_at", lit(NEVER))).withColumnRenamed("at", "ft")
+        held = states if self.always else states.where(col("there") > 0)
         return held.select(*columns(keys), "ft", "tt", *columns(merges))
 
     def _merged_directly(self, named: DataFrame, merges: dict[str, str]) -> DataFrame:
         named = self.run.shared(named)
         elementary = Elementary.of([named], self.keys, self.run, flat=self.frame.flat, whole=self.always)
         members = elementary.members(named)
-        values = members.groupBy(*columns(self.keys), "e").agg(
-            *(MERGES[m](F.col(n)).alias(n) for n, m in merges.items())
-        )
+        values = members.groupBy(*columns(self.keys), "e").agg(*(MERGES[m](col(n)).alias(n) for n, m in merges.items()))
         return self._with_intervals(
             values, elementary, list(merges), {"there"} | {n for n in merges if merges[n] == "sum"}
         )
@@ -219,10 +225,10 @@ class _Grouping:
     ) -> DataFrame:
         """Values by group and elementary interval, with the intervals; with a row over nothing where it is due."""
         intervals = elementary.intervals
-        renamed = values.select(*(F.col(k).alias(f"_{k}") for k in self.keys), F.col("e").alias("_e"), *columns(names))
-        same = (F.col("e") == F.col("_e")) & equal(columns(self.keys), columns(f"_{k}" for k in self.keys))
+        renamed = values.select(*(col(k).alias(f"_{k}") for k in self.keys), col("e").alias("_e"), *columns(names))
+        same = (col("e") == col("_e")) & equal(columns(self.keys), columns(f"_{k}" for k in self.keys))
         joined = intervals.join(renamed, same, "left" if self.always else "inner")
-        filled = [F.coalesce(F.col(n), F.lit(0)).alias(n) if n in zero else F.col(n) for n in names]
+        filled = [F.coalesce(col(n), lit(0)).alias(n) if n in zero else col(n) for n in names]
         return joined.select(*columns(self.keys), *columns(self.frame.interval_columns), *filled)
 
     def _directly(self, rows: DataFrame) -> RelationFrame:
@@ -241,14 +247,11 @@ class _Grouping:
         names = [f"a{j}" for j in range(len(self.op.aggregates))]
         zero = {f"a{j}" for j, (_, a) in enumerate(self.op.aggregates) if a.function == "count"}
         states = self._with_intervals(values, elementary, names, zero)
-        return self._relation(states, [F.col(n) for n in names])
-
-    def _finished(self, states: DataFrame, plans: Sequence[Plan]) -> RelationFrame:
-        return self._relation(states, [p.final for p in plans])
+        return self._relation(states, [col(n) for n in names])
 
     def _relation(self, states: DataFrame, finals: Sequence[Column]) -> RelationFrame:
         width = len(self.keys)
-        made = [F.col(k).alias(f"c{j}") for j, k in enumerate(self.keys)]
+        made = [col(k).alias(f"c{j}") for j, k in enumerate(self.keys)]
         made += [v.alias(f"c{width + j}") for j, v in enumerate(finals)]
         df = states.select(*made, *columns(self.frame.interval_columns))
         phi = tuple(Key(f"c{j}") for j in range(width))

@@ -12,6 +12,7 @@ from astralq.algebra.base import Kind
 from astralq.errors import PlanError
 from astralq.schema import Attribute
 from astralq.spark.batches import Id, greatest, le, literal, lt
+from astralq.spark.columns import col, lit
 from astralq.spark.compile import Compiler
 from astralq.spark.context import Run
 from astralq.spark.frames import RelationFrame, attributes, columns, order_columns
@@ -25,41 +26,41 @@ def history(run: Run) -> DataFrame:
     match run.query.kind:
         case Kind.STREAM:
             stream = compiler.stream(run.query)
-            seen = stream.df.where(le(literal(run.start), stream.batch) & le(stream.batch, literal(run.last)))
+            seen = stream.df.where(le(literal(run.seen_from), stream.batch) & le(stream.batch, literal(run.last)))
             df = seen.withColumn("i", stream.batch.index)
             by = dict.fromkeys(["t", "i", *stream.order, *attributes(stream.schema)])
             return _shown(df.sort(*columns(by)), run, [])
         case Kind.RELATION:
-            return _shown(_changes(marked(compiler.relation(run.query), run), run), run, [F.col("op")])
+            return _shown(_changes(marked(compiler.relation(run.query), run), run), run, [col("op")])
     windows = compiler.windows(run.query)
-    seen = windows.df.where((F.col("wt") >= run.start.t) & (F.col("wt") <= run.end))
-    df = seen.withColumns({"t": F.col("wt"), "i": F.col("wi")})
+    seen = windows.df.where((col("wt") >= run.start.t) & (col("wt") <= run.end))
+    df = seen.withColumns({"t": col("wt"), "i": col("wi")})
     return _shown(df.sort("t", "i", *columns(order_columns(windows.phi))), run, [])
 
 
 def _shown(df: DataFrame, run: Run, first: list[Column]) -> DataFrame:
     """The columns under their names."""
     wanted = answer_columns(run.query)
-    made = [*first, F.timestamp_micros("t"), F.col("i").cast("bigint"), *columns(attributes(run.query.schema))]
+    made = [*first, F.timestamp_micros("t"), col("i").cast("bigint"), *columns(attributes(run.query.schema))]
     return df.select(*(c.alias(a.name) for c, a in zip(made, wanted, strict=True)))
 
 
 def _changes(frame: RelationFrame, run: Run) -> DataFrame:
     """Deletions first, each in the order of φ."""
     frame = replace(frame, df=run.shared(frame.df))
-    start, last = literal(run.start), literal(run.last)
+    start, last = literal(run.seen_from), literal(run.last)
     begins = greatest(frame.start, start)
     # What holds already at the start is new to those who look from there on.
-    held = lt(frame.start, start) & lt(start, frame.end)
+    held = le(frame.start, start) & lt(start, frame.end)
 
     def part(op: str, rank: int, condition: Column, at: Id) -> DataFrame:
         df = frame.df.where(condition)
-        made = {"op": F.lit(op), "_rank": F.lit(rank), "t": at.t, "i": at.index}
-        order = [F.col(c).alias(f"_o{k}") for k, c in enumerate(frame.order)]
+        made = {"op": lit(op), "_rank": lit(rank), "t": at.t, "i": at.index}
+        order = [col(c).alias(f"_o{k}") for k, c in enumerate(frame.order)]
         return df.select(*columns(attributes(frame.schema)), *order, *(v.alias(k) for k, v in made.items()))
 
-    gained = part("+", 1, (F.col("_begins") & le(start, frame.start) & le(frame.start, last)) | held, begins)
-    lost = part("-", 0, F.col("_ends") & lt(start, frame.end) & le(frame.end, last), frame.end)
+    gained = part("+", 1, (col("_begins") & lt(start, frame.start) & le(frame.start, last)) | held, begins)
+    lost = part("-", 0, col("_ends") & lt(start, frame.end) & le(frame.end, last), frame.end)
     both = lost.union(gained)
     return both.sort("t", "i", "_rank", *(f"_o{k}" for k in range(len(frame.order))), *attributes(frame.schema))
 
@@ -74,7 +75,7 @@ def state(run: Run, at: Instant, i: int = LAST_INDEX) -> DataFrame:
     order = dict.fromkeys([*frame.order, *attributes(frame.schema)])
     names = run.query.schema.names
     return held.sort(*columns(order)).select(
-        *(F.col(c).alias(n) for c, n in zip(attributes(frame.schema), names, strict=True))
+        *(col(c).alias(n) for c, n in zip(attributes(frame.schema), names, strict=True))
     )
 
 
@@ -82,10 +83,10 @@ def plain(df: DataFrame, wanted: tuple[Attribute, ...]) -> DataFrame:
     """Instants and durations as microseconds: what the rest of the program calls values."""
     made = []
     for a in wanted:
-        column = F.col(f"`{a.name}`")
+        column = col(f"`{a.name}`")
         if a.type.name == "TIMESTAMP":
             column = F.unix_micros(column)
         elif a.type.name == "INTERVAL":
-            column = F.unix_micros(F.timestamp_micros(F.lit(0)) + column)
+            column = F.unix_micros(F.timestamp_micros(lit(0)) + column)
         made.append(column.alias(a.name))
     return df.select(*made)

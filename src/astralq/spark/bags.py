@@ -8,6 +8,7 @@ from pyspark.sql import Window
 from pyspark.sql import functions as F  # noqa: N812
 
 from astralq.algebra.relational import SetKind, ValueSetOperation
+from astralq.spark.columns import col, lit
 from astralq.spark.context import Run
 from astralq.spark.elementary import Elementary
 from astralq.spark.frames import RelationFrame, attributes, columns, same_flatness
@@ -41,18 +42,18 @@ def _bags(op: ValueSetOperation, left: RelationFrame, right: RelationFrame, run:
     theirs = right.df.select(*columns(values), *columns(right.interval_columns))
     mine, theirs = run.shared(mine), run.shared(theirs)
     elementary = Elementary.of([mine, theirs], values, run, flat=left.flat)
-    there = elementary.members(theirs).groupBy(*columns(values), "e").agg(F.count(F.lit(1)).alias("_n"))
-    there = there.select(*(F.col(c).alias(f"_{c}") for c in values), F.col("e").alias("_e"), "_n")
+    there = elementary.members(theirs).groupBy(*columns(values), "e").agg(F.count(lit(1)).alias("_n"))
+    there = there.select(*(col(c).alias(f"_{c}") for c in values), col("e").alias("_e"), "_n")
     turn = Window.partitionBy(*columns(values), "e").orderBy(*columns(names))
     ranked = elementary.members(mine).withColumn("_rank", F.row_number().over(turn))
-    same = equal(columns(values), columns(f"_{c}" for c in values)) & (F.col("e") == F.col("_e"))
-    joined = ranked.join(there, same, "left").withColumn("_n", F.coalesce("_n", F.lit(0)))
-    taken = F.col("_rank") <= F.col("_n")
+    same = equal(columns(values), columns(f"_{c}" for c in values)) & (col("e") == col("_e"))
+    joined = ranked.join(there, same, "left").withColumn("_n", F.coalesce("_n", lit(0)))
+    taken = col("_rank") <= col("_n")
     kept = joined.where(taken if op.how is SetKind.INTERSECT else ~taken).drop(
         *(f"_{c}" for c in values), "_e", "_n", "_rank"
     )
     spans = elementary.intervals.select(
-        *(F.col(c).alias(f"_{c}") for c in values), F.col("e").alias("_e"), *columns(left.interval_columns)
+        *(col(c).alias(f"_{c}") for c in values), col("e").alias("_e"), *columns(left.interval_columns)
     )
     df = kept.join(spans, same).select(*columns(values), *columns(names), *columns(left.interval_columns))
     return replace(

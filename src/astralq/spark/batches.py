@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from pyspark.sql import Column
 from pyspark.sql import functions as F  # noqa: N812  (Spark's own convention)
 
+from astralq.spark.columns import lit, long
 from astralq.timeline import BatchId
 
 ALWAYS = -(2**62)
@@ -25,23 +26,23 @@ class Id:
 
     @property
     def index(self) -> Column:
-        return F.lit(0).cast("bigint") if self.i is None else self.i
+        return long(0) if self.i is None else self.i
 
     def moved(self, by: int) -> Id:
         """(t + by, i); always and never stay."""
         if by == 0:
             return self
         finite = (self.t > ALWAYS) & (self.t < NEVER)
-        return Id(F.when(finite, self.t + F.lit(by)).otherwise(self.t), self.i)
+        return Id(F.when(finite, self.t + lit(by)).otherwise(self.t), self.i)
 
 
 def literal(b: BatchId) -> Id:
-    return Id(F.lit(b.t).cast("bigint"), None if b.i == 0 else F.lit(b.i).cast("bigint"))
+    return Id(long(b.t), None if b.i == 0 else long(b.i))
 
 
 def at(t: Column | int) -> Id:
     """(t, 0)."""
-    return Id(F.lit(t).cast("bigint") if isinstance(t, int) else t)
+    return Id(long(t) if isinstance(t, int) else t)
 
 
 def lt(a: Id, b: Id) -> Column:

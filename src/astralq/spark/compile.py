@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
 from astralq.algebra.base import Kind, Operator
@@ -27,13 +28,13 @@ from astralq.algebra.streamers import DStream, IStream, RStream
 from astralq.algebra.ticks import Tick
 from astralq.algebra.windows import Window
 from astralq.errors import PlanError
-from astralq.expr.nodes import SPATIAL_AGGREGATES, Column
+from astralq.expr.nodes import SPATIAL_AGGREGATES, Column, Expr
 from astralq.spark import domain, joins, relations, sneeql, sources, streamers, streams, windows
 from astralq.spark.aggregates import group_by
 from astralq.spark.bags import bag_operation
 from astralq.spark.batches import le, literal
 from astralq.spark.context import Run
-from astralq.spark.expressions import reads_position
+from astralq.spark.expressions import can_fail, reads_position
 from astralq.spark.frames import RelationFrame, StreamFrame, WindowsFrame
 
 
@@ -91,31 +92,34 @@ class Compiler:
             case StartedAt():
                 return Compiler(_inner_run(op, run)).relation(op.child, ordered=ordered)
             case Window():
-                frame = windows.window(self.stream(op.child), op.spec, run, ordered=ordered)
-                return self._observable(frame)
+                return windows.window(self.stream(op.child), op.spec, run, ordered=ordered)
             case Select():
                 needs = ordered or reads_position(op.condition, op.child.schema)
-                return relations.select(op, self.relation(op.child, ordered=needs))
+                return relations.select(op, self._seen(self.relation(op.child, ordered=needs), [op.condition]))
             case Project():
                 needs = ordered or any(reads_position(e, op.child.schema) for _, e in op.items)
-                return relations.project(op, self.relation(op.child, ordered=needs))
+                items = [e for _, e in op.items]
+                return relations.project(op, self._seen(self.relation(op.child, ordered=needs), items))
             case Rename():
                 return replace(self.relation(op.child, ordered=ordered), schema=op.schema)
             case GroupBy():
-                return group_by(op, self.relation(op.child, ordered=_looks_at_order(op)), run)
+                exprs = [*(e for _, e in op.keys), *(e for _, a in op.aggregates for e in a.args)]
+                return group_by(op, self._seen(self.relation(op.child, ordered=_looks_at_order(op)), exprs), run)
             case Distinct():
                 return relations.distinct(self.relation(op.child, ordered=False))
             case Domain():
                 other = None if op.other is None else self.stream(op.other)
                 moved = domain.domain(op, self.relation(op.child, ordered=ordered), other, run)
-                return self._observable(moved)
+                return replace(moved, unseen=True)
             case Tick():
                 return domain.ticked(op, self.relation(op.child, ordered=ordered))
         return self._binary(op, ordered=ordered)
 
-    def _observable(self, frame: RelationFrame) -> RelationFrame:
-        """Without the rows that begin after the end: nobody sees them, and expressions could fail on them."""
-        return replace(frame, df=frame.df.where(le(frame.start, literal(self.run.last))))
+    def _seen(self, frame: RelationFrame, exprs: Sequence[Expr]) -> RelationFrame:
+        """Without the rows that begin after the end, where expressions could fail on them: nobody sees those rows."""
+        if not frame.unseen or not any(can_fail(e) for e in exprs):
+            return frame
+        return replace(frame, df=frame.df.where(le(frame.start, literal(self.run.last))), unseen=False)
 
     def _binary(self, op: Operator, *, ordered: bool) -> RelationFrame:
         run = self.run
@@ -125,7 +129,8 @@ class Compiler:
                 return joins.join(join, *self._both(op, ordered=ordered), run)
             case Join():
                 keeps = ordered or op.how is not JoinKind.INNER
-                return joins.join(op, *self._both(op, ordered=keeps), run)
+                left, right = (self._seen(f, [op.condition]) for f in self._both(op, ordered=keeps))
+                return joins.join(op, left, right, run)
             case SetOperation(how=SetKind.UNION):
                 left, right = self._both(op, ordered=ordered)
                 if not op.stamped:

@@ -9,9 +9,12 @@ from pyspark import StorageLevel
 from pyspark.sql import DataFrame
 
 from astralq.algebra.base import Operator
+from astralq.algebra.relational import Distinct, GroupBy, Join, Product, Project, Rename, Select
 from astralq.algebra.sources import RelationSource, SensedSource, StreamSource
 from astralq.algebra.stream_ops import Spread
+from astralq.algebra.streamers import DStream, IStream, RStream
 from astralq.algebra.ticks import Tick
+from astralq.algebra.windows import Window
 from astralq.errors import PlanError
 from astralq.spark.scan import Cut
 from astralq.spark.sources import Sources, Times
@@ -58,6 +61,21 @@ class Run:
                     hint="give the start t0 and an end: START AT … and --until",
                 )
         return found
+
+    @cached_property
+    def seen_from(self) -> BatchId:
+        """Where observation begins, as far as anybody can tell: t0 will do where nothing is before the first tuple."""
+        return BatchId(self.t0, 0) if self._begins_with_tuples else self.start
+
+    @property
+    def _begins_with_tuples(self) -> bool:
+        """Whether all that a query shows comes from tuples of streams, so that it is empty before the first one."""
+        plain = (StreamSource, Select, Project, Rename, Distinct, Window, IStream, DStream, RStream, Join, Product)
+        for op in self.query.walk():
+            grouped = isinstance(op, GroupBy) and (bool(op.keys) or not op.empty_row)
+            if not grouped and not isinstance(op, plain):
+                return False
+        return True
 
     @cached_property
     def start(self) -> BatchId:

@@ -9,6 +9,7 @@ from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F  # noqa: N812
 
 from astralq.expr.nodes import SPATIAL_AGGREGATES, Aggregate, Literal
+from astralq.spark.columns import col, lit
 from astralq.spark.exact import Layout, double_layout
 from astralq.spark.frames import columns
 from astralq.spark.partials import mergeable, plan
@@ -31,7 +32,7 @@ def aggregated(
     found: list[Column] = []
     finals: list[Column] = []
     for k, a in enumerate(aggregates):
-        value = F.col(f"v{k}")
+        value = col(f"v{k}")
         if a.function in SPATIAL_AGGREGATES:
             rows = _with_legs(rows, k, by, order, planar=planar)
             found += _spatial_parts(k, a, order)
@@ -39,7 +40,7 @@ def aggregated(
         elif a.function in ("median", "percentile"):
             fraction = a.args[1].value if len(a.args) > 1 and isinstance(a.args[1], Literal) else 0.5
             found.append(F.percentile(value.cast("double"), float(fraction)).alias(f"a{k}"))  # type: ignore[arg-type]
-            finals.append(F.col(f"a{k}"))
+            finals.append(col(f"a{k}"))
         elif a.function in ("stddev", "stddev_pop", "variance", "var_pop"):
             rows = _centred(rows, k, group)
             found += [F.count(value).alias(f"n{k}"), F.max(f"range{k}").alias(f"range{k}")]
@@ -47,11 +48,11 @@ def aggregated(
             finals.append(_variance(k, a))
         elif a.function == "count" and a.distinct:
             found.append(F.count_distinct(value).alias(f"n{k}"))
-            finals.append(F.col(f"n{k}"))
+            finals.append(col(f"n{k}"))
         else:
             if a.distinct and not mergeable(a):
                 # The first of equal values counts, the others are as if they were not there.
-                turn = F.row_number().over(Window.partitionBy(*columns(by), value).orderBy(F.lit(0)))
+                turn = F.row_number().over(Window.partitionBy(*columns(by), value).orderBy(lit(0)))
                 rows = rows.withColumn(f"v{k}", F.when(turn == 1, value))
             made = plan(k, a, rows, layout_of, order)
             rows = rows.withColumns({p.name: p.value for p in made.partials})
@@ -68,62 +69,62 @@ def aggregated(
 
 
 def _centred(rows: DataFrame, k: int, group: Window) -> DataFrame:
-    value = F.col(f"v{k}").cast("double")
+    value = col(f"v{k}").cast("double")
     rows = rows.withColumn(f"v{k}", value)
-    layout = double_layout(rows, F.col(f"v{k}"))
-    limbs = layout.limbs(F.col(f"v{k}"))
-    rows = rows.withColumns({f"limb{k}_{j}": F.coalesce(limb, F.lit(0)) for j, limb in enumerate(limbs)})
+    layout = double_layout(rows, col(f"v{k}"))
+    limbs = layout.limbs(col(f"v{k}"))
+    rows = rows.withColumns({f"limb{k}_{j}": F.coalesce(limb, lit(0)) for j, limb in enumerate(limbs)})
     sums = {f"sum{k}_{j}": F.sum(f"limb{k}_{j}").over(group) for j in range(layout.count)}
     rows = rows.withColumns(sums | {f"count{k}": F.count(f"v{k}").over(group)})
-    total = [F.col(f"sum{k}_{j}") for j in range(layout.count)]
-    mean = F.when(F.col(f"count{k}") > 0, layout.average(total, F.col(f"count{k}")))
+    total = [col(f"sum{k}_{j}") for j in range(layout.count)]
+    mean = F.when(col(f"count{k}") > 0, layout.average(total, col(f"count{k}")))
     rows = rows.withColumn(f"mean{k}", mean)
-    rows = rows.withColumn(f"away{k}", F.col(f"v{k}") - F.col(f"mean{k}"))
+    rows = rows.withColumn(f"away{k}", col(f"v{k}") - col(f"mean{k}"))
     rows = rows.withColumn(f"range{k}", F.max(F.abs(f"away{k}")).over(group))
-    usable = (F.col(f"range{k}") > 0) & (F.col(f"range{k}") < F.lit(math.inf))
-    share = F.when(usable, F.col(f"away{k}") / F.col(f"range{k}")).otherwise(F.lit(0.0))
+    usable = (col(f"range{k}") > 0) & (col(f"range{k}") < lit(math.inf))
+    share = F.when(usable, col(f"away{k}") / col(f"range{k}")).otherwise(lit(0.0))
     rows = rows.withColumn(f"square{k}", share * share * _HALF)
-    rows = rows.withColumn(f"high{k}", F.coalesce(F.floor(f"square{k}"), F.lit(0)))
-    rest = (F.col(f"square{k}") - F.col(f"high{k}").cast("double")) * _HALF
-    return rows.withColumn(f"low{k}", F.coalesce(F.rint(rest).cast("bigint"), F.lit(0)))
+    rows = rows.withColumn(f"high{k}", F.coalesce(F.floor(f"square{k}"), lit(0)))
+    rest = (col(f"square{k}") - col(f"high{k}").cast("double")) * _HALF
+    return rows.withColumn(f"low{k}", F.coalesce(F.rint(rest).cast("bigint"), lit(0)))
 
 
 def _variance(k: int, a: Aggregate) -> Column:
-    n, reach = F.col(f"n{k}"), F.col(f"range{k}")
+    n, reach = col(f"n{k}"), col(f"range{k}")
     divisor = n if a.function.endswith("_pop") else n - 1
-    squares = F.col(f"high{k}").cast("double") / _HALF + F.col(f"low{k}").cast("double") / (_HALF * _HALF)
+    squares = col(f"high{k}").cast("double") / _HALF + col(f"low{k}").cast("double") / (_HALF * _HALF)
     spread = squares / F.when(divisor > 0, divisor).cast("double") * reach * reach
     value = F.sqrt(spread) if a.function.startswith("stddev") else spread
-    infinite = F.isnan(reach) | (reach == F.lit(math.inf))
-    return F.when(divisor > 0, F.when(infinite, F.lit(math.nan)).otherwise(value))
+    infinite = F.isnan(reach) | (reach == lit(math.inf))
+    return F.when(divisor > 0, F.when(infinite, lit(math.nan)).otherwise(value))
 
 
 # Paths
 
 
 def _with_legs(rows: DataFrame, k: int, by: Sequence[str], order: Sequence[str], *, planar: bool) -> DataFrame:
-    x, y = F.col(f"x{k}"), F.col(f"y{k}")
-    finite = (F.abs(x) < F.lit(math.inf)) & (F.abs(y) < F.lit(math.inf))
+    x, y = col(f"x{k}"), col(f"y{k}")
+    finite = (F.abs(x) < lit(math.inf)) & (F.abs(y) < lit(math.inf))
     rows = rows.withColumn(f"point{k}", F.when(finite, F.struct(x.alias("x"), y.alias("y"))))
     window = Window.partitionBy(*columns(by)).orderBy(*columns(order))
     before = window.rowsBetween(Window.unboundedPreceding, -1)
     rows = rows.withColumn(f"from{k}", F.last(f"point{k}", ignorenulls=True).over(before))
-    return rows.withColumn(f"leg{k}", leg(F.col(f"from{k}"), F.col(f"point{k}"), planar=planar))
+    return rows.withColumn(f"leg{k}", leg(col(f"from{k}"), col(f"point{k}"), planar=planar))
 
 
 def _spatial_parts(k: int, a: Aggregate, order: Sequence[str]) -> list[Column]:
-    known = F.col(f"point{k}").isNotNull()
-    parts = [F.count(f"point{k}").alias(f"n{k}"), F.coalesce(F.sum(f"leg{k}"), F.lit(0)).alias(f"path{k}")]
+    known = col(f"point{k}").isNotNull()
+    parts = [F.count(f"point{k}").alias(f"n{k}"), F.coalesce(F.sum(f"leg{k}"), lit(0)).alias(f"path{k}")]
     if a.function == "average_speed":
-        place = F.when(known, F.struct(*(F.col(c).alias(f"o{j}") for j, c in enumerate(order))))
+        place = F.when(known, F.struct(*(col(c).alias(f"o{j}") for j, c in enumerate(order))))
         parts += [F.min_by(f"s{k}", place).alias(f"first{k}"), F.max_by(f"s{k}", place).alias(f"last{k}")]
     return parts
 
 
 def _spatial(k: int, a: Aggregate) -> Column:
-    n, length = F.col(f"n{k}"), F.col(f"path{k}")
+    n, length = col(f"n{k}"), col(f"path{k}")
     if a.function == "path_length":
         return F.when(n > 0, length.cast("double") / 1000.0)
-    took = F.col(f"last{k}") - F.col(f"first{k}")
+    took = col(f"last{k}") - col(f"first{k}")
     # mm / 10^6 = km and µs / (3600 · 10^6) = h, so km/h = mm · 3600 / µs
     return F.when((n > 1) & (took != 0), (length * 3600).cast("double") / F.when(took != 0, took).cast("double"))

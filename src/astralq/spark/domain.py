@@ -11,6 +11,7 @@ from astralq.algebra.domain import AtInstant, Custom, Domain, Floor, LastBatchOf
 from astralq.algebra.ticks import Tick
 from astralq.errors import PlanError
 from astralq.spark.batches import ALWAYS, NEVER, Id, at, greatest, le, least, literal, lt
+from astralq.spark.columns import col, lit, long
 from astralq.spark.context import Run
 from astralq.spark.frames import RelationFrame, StreamFrame, columns
 from astralq.spark.scan import first_from
@@ -55,8 +56,8 @@ def floored(frame: RelationFrame, every: int, t0: Instant) -> RelationFrame:
     def up(b: Id) -> Id:
         # A batch after the first of an instant is seen by the next scan.
         later = b.t if b.i is None else F.when(b.i > 0, b.t + 1).otherwise(b.t)
-        k = F.greatest(quotient_up(later - F.lit(t0), every), F.lit(0))
-        return Id(F.when((b.t == NEVER) | (b.t == ALWAYS), b.t).otherwise(k * F.lit(every) + F.lit(t0)))
+        k = F.greatest(quotient_up(later - lit(t0), every), lit(0))
+        return Id(F.when((b.t == NEVER) | (b.t == ALWAYS), b.t).otherwise(k * lit(every) + lit(t0)))
 
     return replace(frame.with_interval(up(frame.start), up(frame.end), endless=frame.endless), coalesced=False)
 
@@ -74,31 +75,31 @@ def _during(frame: RelationFrame, during: Intervals) -> RelationFrame:
         return frame.with_interval(
             greatest(frame.start, at(a)), least(frame.end, at(b)), endless=frame.endless and b == NEVER
         )
-    parts = F.array(*(F.struct(F.lit(a).alias("a"), F.lit(b).alias("b")) for a, b in merged))
+    parts = F.array(*(F.struct(lit(a).alias("a"), lit(b).alias("b")) for a, b in merged))
     exploded = replace(frame, df=frame.df.withColumn("_during", F.explode(parts)))
     clipped = exploded.with_interval(
-        greatest(frame.start, at(F.col("_during.a"))), least(frame.end, at(F.col("_during.b")))
+        greatest(frame.start, at(col("_during.a"))), least(frame.end, at(col("_during.b")))
     )
     return replace(clipped, df=clipped.df.drop("_during"))
 
 
 def _at_batches(frame: RelationFrame, stream: StreamFrame, run: Run) -> RelationFrame:
     """f = τ ∘ τ⁻¹: from and to go up to the next batch of the stream; before its first one f is (t0, 0)."""
-    zero = F.lit(0).cast("bigint")
+    zero = long(0)
     batches = stream.df.select("t", stream.batch.index.alias("i")).distinct()
-    first = stream.df.sparkSession.range(1).select(F.lit(run.t0).cast("bigint").alias("t"), zero.alias("i"))
+    first = stream.df.sparkSession.range(1).select(long(run.t0).alias("t"), zero.alias("i"))
     table = batches.union(first).select("t", "i", F.struct("t", "i").alias("_batch"))
     df = frame.df
     ids = {"_s": frame.start, "_e": frame.end}
     for name, b in ids.items():
         probes = df.withColumns({"t": b.t, "i": b.index})
         found = first_from(probes, table, keys=[], at=["t", "i"], payload="_batch", cut=run.time_cut, run=run)
-        df = found.select(*columns(df.columns), F.col("_batch_found").alias(name))
+        df = found.select(*columns(df.columns), col("_batch_found").alias(name))
     flat = frame.flat and stream.flat
 
     def reached(name: str) -> Id:
-        t = F.coalesce(F.col(f"{name}.t"), F.lit(NEVER))
-        return Id(t, None if flat else F.coalesce(F.col(f"{name}.i"), zero))
+        t = F.coalesce(col(f"{name}.t"), lit(NEVER))
+        return Id(t, None if flat else F.coalesce(col(f"{name}.i"), zero))
 
     moved = replace(frame, df=df).with_interval(reached("_s"), reached("_e"))
     return replace(moved, df=moved.df.drop("_s", "_e"), coalesced=False)
@@ -128,9 +129,9 @@ def _custom(op: Domain, frame: RelationFrame, run: Run) -> RelationFrame:
     table = frame.df.sparkSession.createDataFrame(inverse, "_t bigint, _i bigint, _x bigint, _y bigint")
     df = frame.df
     for name, (t, i) in zip(("_s", "_e"), ends, strict=True):
-        joined = df.join(F.broadcast(table), (t == F.col("_t")) & (i == F.col("_i")))
-        df = joined.select(*columns(df.columns), F.struct(F.col("_x").alias("t"), F.col("_y").alias("i")).alias(name))
-    start, end = (Id(F.col(f"{n}.t"), F.col(f"{n}.i")) for n in ("_s", "_e"))
+        joined = df.join(F.broadcast(table), (t == col("_t")) & (i == col("_i")))
+        df = joined.select(*columns(df.columns), F.struct(col("_x").alias("t"), col("_y").alias("i")).alias(name))
+    start, end = (Id(col(f"{n}.t"), col(f"{n}.i")) for n in ("_s", "_e"))
     moved = replace(frame, df=df).with_interval(start, end)
     result = replace(moved, df=moved.df.drop("_s", "_e"), coalesced=False)
     return result if op.during is None else _during(result, op.during)
@@ -141,6 +142,6 @@ def ticked(op: Tick, frame: RelationFrame) -> RelationFrame:
 
     def down(b: Id) -> Id:
         finite = (b.t > ALWAYS) & (b.t < NEVER)
-        return Id(F.when(finite, b.t - F.pmod(b.t, F.lit(op.period))).otherwise(b.t))
+        return Id(F.when(finite, b.t - F.pmod(b.t, lit(op.period))).otherwise(b.t))
 
     return replace(frame.with_interval(down(frame.start), down(frame.end), endless=frame.endless), coalesced=False)

@@ -13,6 +13,7 @@ from pyspark.sql import DataFrame, Window
 from pyspark.sql import functions as F  # noqa: N812
 
 from astralq.spark.batches import ALWAYS, NEVER
+from astralq.spark.columns import col, lit, long
 from astralq.spark.frames import columns
 from astralq.spark.scan import Shares, equal
 
@@ -31,12 +32,12 @@ class Elementary:
     ) -> Elementary:
         """The elementary intervals of tables with keys and intervals; `whole`: from always to never."""
         ends = [("ft", None), ("tt", None)] if flat else [("ft", "fi"), ("tt", "ti")]
-        zero = F.lit(0).cast("bigint")
+        zero = long(0)
         every = None
         for df in frames:
             for t, i in ends:
                 part = df.select(
-                    *columns(keys), F.struct(F.col(t).alias("t"), (F.col(i) if i else zero).alias("i")).alias("at")
+                    *columns(keys), F.struct(col(t).alias("t"), (col(i) if i else zero).alias("i")).alias("at")
                 )
                 every = part if every is None else every.union(part)
         assert every is not None
@@ -51,36 +52,36 @@ class Elementary:
             numbered = numbered.withColumn("_to", F.lead("at").over(window))
         else:
             numbered = run.shared(distinct.sort("at").zipWithIndex("e"))
-            following = numbered.select((F.col("e") - 1).alias("_e"), F.col("at").alias("_to"))
-            numbered = numbered.join(following, F.col("e") == F.col("_e"), "left").drop("_e")
-        made = [F.col("at.t").alias("ft"), F.col("_to.t").alias("tt")]
+            following = numbered.select((col("e") - 1).alias("_e"), col("at").alias("_to"))
+            numbered = numbered.join(following, col("e") == col("_e"), "left").drop("_e")
+        made = [col("at.t").alias("ft"), col("_to.t").alias("tt")]
         if not flat:
             made = [
-                F.col("at.t").alias("ft"),
-                F.col("at.i").alias("fi"),
-                F.col("_to.t").alias("tt"),
-                F.col("_to.i").alias("ti"),
+                col("at.t").alias("ft"),
+                col("at.i").alias("fi"),
+                col("_to.t").alias("tt"),
+                col("_to.i").alias("ti"),
             ]
         return Elementary(run.shared(numbered.select(*columns(keys), "at", "e", *made)), tuple(keys), flat)
 
     @property
     def intervals(self) -> DataFrame:
         """keys, e and the interval, without the last point, after which there is nothing."""
-        return self.points.drop("at").where(F.col("tt").isNotNull())
+        return self.points.drop("at").where(col("tt").isNotNull())
 
     def members(self, df: DataFrame) -> DataFrame:
         """Each row of a table once for each elementary interval that it covers, as e; its own interval is gone."""
         bounds = ("ft", "tt") if self.flat else ("ft", "fi", "tt", "ti")
         found = df
         for name, (t, i) in (("_first", ("ft", "fi")), ("_end", ("tt", "ti"))):
-            index = F.lit(0).cast("bigint") if self.flat else F.col(i)
+            index = long(0) if self.flat else col(i)
             table = self.points.select(
-                *(F.col(k).alias(f"{name}_{k}") for k in self.keys),
-                F.col("at").alias(f"{name}_at"),
-                F.col("e").alias(name),
+                *(col(k).alias(f"{name}_{k}") for k in self.keys),
+                col("at").alias(f"{name}_at"),
+                col("e").alias(name),
             )
-            same = equal(columns(self.keys), columns(f"{name}_{k}" for k in self.keys)) if self.keys else F.lit(True)
-            here = F.struct(F.col(t).alias("t"), index.alias("i")) == F.col(f"{name}_at")
+            same = equal(columns(self.keys), columns(f"{name}_{k}" for k in self.keys)) if self.keys else lit(True)
+            here = F.struct(col(t).alias("t"), index.alias("i")) == col(f"{name}_at")
             found = found.join(table, same & here).drop(*(f"{name}_{k}" for k in self.keys), f"{name}_at")
-        exploded = found.withColumn("e", F.explode(F.sequence(F.col("_first"), F.col("_end") - 1)))
+        exploded = found.withColumn("e", F.explode(F.sequence(col("_first"), col("_end") - 1)))
         return exploded.drop(*bounds, "_first", "_end")

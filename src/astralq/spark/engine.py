@@ -16,6 +16,7 @@ from astralq.language.script import read_script
 from astralq.schema import Attribute, Location, Schema, parse_type
 from astralq.spark.answers import history, state
 from astralq.spark.context import Run
+from astralq.spark.exact import Layout
 from astralq.spark.sources import Sources
 from astralq.timeline import Instant, instant
 
@@ -61,6 +62,7 @@ class Engine:
             )
         self.spark = spark
         self._frames: dict[str, DataFrame] = {}
+        self._layouts: dict[tuple[str, int], Layout] = {}
 
     # Sources
 
@@ -153,7 +155,9 @@ class Engine:
         else:
             operator = operator_of(query)
         moments = [None if m is None else instant(m) for m in (at, until)]
-        return self.answer(operator, frames, t0=t0, at=moments[0], until=moments[1])
+        # What is learnt of a DataFrame that the engine keeps is learnt once; others may be new ones each time.
+        kept = None if frames.keys() != self._frames.keys() else self._layouts
+        return self.answer(operator, frames, t0=t0, at=moments[0], until=moments[1], layouts=kept)
 
     def answer(
         self,
@@ -163,11 +167,12 @@ class Engine:
         t0: Instant | None = None,
         at: Instant | None = None,
         until: Instant | None = None,
+        layouts: dict[tuple[str, int], Layout] | None = None,
     ) -> DataFrame:
         """The answer to a bound query over the DataFrames of its sources."""
         if at is not None and until is not None:
             raise PlanError("both a state and a history are asked for", hint="give either at or until")
-        run = Run(query, Sources(frames), t0, at if at is not None else until)
+        run = Run(query, Sources(frames, {} if layouts is None else layouts), t0, at if at is not None else until)
         if at is not None and query.kind is not Kind.STREAM:
             return state(run, at)
         return history(run)

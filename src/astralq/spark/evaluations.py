@@ -12,6 +12,7 @@ from astralq.algebra.scopes import Back, Bound, Linear, OfInstant, Scope
 from astralq.algebra.windows import WindowSpec
 from astralq.errors import WindowError
 from astralq.spark.batches import NEVER, Id, at, lt
+from astralq.spark.columns import col, lit
 from astralq.spark.context import Run
 from astralq.spark.positions import Positions
 from astralq.spark.scan import Cut, first_from
@@ -37,40 +38,38 @@ class Evaluations:
 
     def entering(self, df: DataFrame, cut: Cut, name: str) -> DataFrame:
         """The first evaluation with hi ≥ _v."""
-        return self._first(df, F.col("hi"), cut, name, strict=False)
+        return self._first(df, col("hi"), cut, name, strict=False)
 
     def leaving(self, df: DataFrame, cut: Cut, name: str) -> DataFrame:
         """The first evaluation with lo > _v."""
-        return self._first(df, F.col("lo"), cut, name, strict=True)
+        return self._first(df, col("lo"), cut, name, strict=True)
 
     def following(self, df: DataFrame, cut: Cut, name: str) -> DataFrame:
         """The first evaluation at or after _v."""
-        return self._first(df, F.col("e"), cut, name, strict=False)
+        return self._first(df, col("e"), cut, name, strict=False)
 
     def _first(self, df: DataFrame, bound: Column, cut: Cut, name: str, *, strict: bool) -> DataFrame:
-        table = self.df.select(bound.alias("_v"), F.col("e").alias("_e")).where(F.col("_v").isNotNull())
+        table = self.df.select(bound.alias("_v"), col("e").alias("_e")).where(col("_v").isNotNull())
         found = first_from(df, table, keys=[], at=["_v"], payload="_e", cut=cut, run=self.run, strict=strict)
         return found.withColumnRenamed("_e_found", name)
 
     def check_reached(self, positions: Positions) -> None:
         """An upper bound in positions or distance that has not come by its evaluation is an error, as in the model."""
         parts = positions.table.select(*positions.parts).distinct()
-        wanted = (
-            self.df.where(F.col("hi") >= 0).crossJoin(parts) if positions.parts else self.df.where(F.col("hi") >= 0)
-        )
+        wanted = self.df.where(col("hi") >= 0).crossJoin(parts) if positions.parts else self.df.where(col("hi") >= 0)
         in_positions = "d" not in positions.df.columns
         measure = "p" if in_positions else "d"
-        reached = wanted.withColumn("_v", F.col("hi"))
+        reached = wanted.withColumn("_v", col("hi"))
         table = positions.table.select(
-            *positions.parts, F.col(measure).alias("_v"), F.struct(*positions.batch_columns).alias("_batch")
+            *positions.parts, col(measure).alias("_v"), F.struct(*positions.batch_columns).alias("_batch")
         )
         cut = None if positions.parts else self.run.position_cut
         found = first_from(reached, table, keys=positions.parts, at=["_v"], payload="_batch", cut=cut, run=self.run)
         batch = Id(
-            F.coalesce(F.col("_batch_found.t"), F.lit(NEVER)),
-            None if positions.flat else F.coalesce(F.col("_batch_found.i"), F.lit(0)),
+            F.coalesce(col("_batch_found.t"), lit(NEVER)),
+            None if positions.flat else F.coalesce(col("_batch_found.i"), lit(0)),
         )
-        late = found.where(lt(at(F.col("e")), batch)).select("e", "hi").limit(1).collect()
+        late = found.where(lt(at(col("e")), batch)).select("e", "hi").limit(1).collect()
         if late:
             e, hi = late[0]
             what = f"position {hi}, which has not come" if in_positions else f"{hi} mm, which has not been travelled"

@@ -13,8 +13,12 @@ from dataclasses import dataclass
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F  # noqa: N812
 
+from astralq.spark.columns import lit, long
+
 _GRIDS = (0, -8, -16, -24, -32, -40, -48, -53, -56, -60, -64, -72, -80, -96, -128, -192, -256, -512, -800, -1074)
 """Powers of two: a column's finest bit is looked for among these."""
+
+_CHANGED = "the values of a source have changed since it was given to the engine; give it again"
 
 _WIDE = 32
 _DIGITS_BEHIND = 16
@@ -37,8 +41,8 @@ class Layout:
 
     def limbs(self, value: Column) -> list[Column]:
         """The limbs of a DOUBLE, lowest first; 0 for what is not finite, NULL for NULL."""
-        finite = F.abs(value) < F.lit(math.inf)  # NaN is greater than everything
-        rest = F.when(finite, value).when(value.isNotNull(), F.lit(0.0))
+        finite = F.abs(value) < lit(math.inf)  # NaN is greater than everything
+        rest = F.when(finite, value).when(value.isNotNull(), lit(0.0))
         if self.count > 2:
             return [self._limb(rest, k) for k in range(self.count)]
         found: list[Column] = []
@@ -47,21 +51,23 @@ class Layout:
             limb = _times_power(rest, -unit).cast("bigint")  # cuts towards 0, so that the rest is exact
             found.append(limb)
             rest = rest - _times_power(limb.cast("double"), unit)
+        # The layout was made for this column's values. Should they have changed since, that is told.
+        found[-1] = F.when(rest == 0, found[-1]).when(value.isNotNull(), F.raise_error(lit(_CHANGED)).cast("bigint"))
         return found[::-1]
 
     def _limb(self, value: Column, k: int) -> Column:
         """One limb by itself; what overflows has no bits as low as that."""
         scaled = _times_power(value, -(self.low + k * self.width))
-        inside = F.when(F.abs(scaled) < F.lit(math.inf), scaled).when(value.isNotNull(), F.lit(0.0))
-        return (inside % F.lit(math.ldexp(1.0, self.width))).cast("bigint")
+        inside = F.when(F.abs(scaled) < lit(math.inf), scaled).when(value.isNotNull(), lit(0.0))
+        return (inside % lit(math.ldexp(1.0, self.width))).cast("bigint")
 
     def integer_limbs(self, value: Column) -> list[Column]:
         """The limbs of an INT or BIGINT."""
         whole = value.cast("bigint")
         if self.count == 1:
             return [whole]
-        nothing = [F.lit(0).cast("bigint")] * (self.count - 2)
-        return [whole.bitwiseAND(F.lit(2**self.width - 1)), F.shiftright(whole, self.width), *nothing]
+        nothing = [long(0)] * (self.count - 2)
+        return [whole.bitwiseAND(lit(2**self.width - 1)), F.shiftright(whole, self.width), *nothing]
 
     def total(self, limbs: list[Column]) -> Column:
         """The sum of the limbs' sums, rounded once."""
@@ -83,7 +89,7 @@ class Layout:
         other = s - high
         error = (high - (s - other)) + (low - other)
         q = s / n
-        split = q * F.lit(134217729.0)
+        split = q * lit(134217729.0)
         q_high = split - (split - q)
         remainder = ((s - q_high * n) - (q - q_high) * n) + error
         return q + remainder / n
@@ -94,7 +100,7 @@ class Layout:
         low = limbs[0]
         carry = F.shiftright(low, width)
         high = carry if self.count == 1 else limbs[1] + carry
-        rest = low.bitwiseAND(F.lit(2**width - 1))
+        rest = low.bitwiseAND(lit(2**width - 1))
         return (
             _times_power(high.cast("double"), self.low + width),
             _times_power(rest.cast("double"), self.low),
@@ -106,9 +112,9 @@ def _times_power(value: Column, exponent: int) -> Column:
     if exponent == 0:
         return value
     if abs(exponent) <= 1000:
-        return value * F.lit(math.ldexp(1.0, exponent))
+        return value * lit(math.ldexp(1.0, exponent))
     half = exponent // 2
-    return value * F.lit(math.ldexp(1.0, half)) * F.lit(math.ldexp(1.0, exponent - half))
+    return value * lit(math.ldexp(1.0, half)) * lit(math.ldexp(1.0, exponent - half))
 
 
 INTEGERS = Layout(0, 31, 1)
@@ -124,16 +130,16 @@ def integer_layout(name: str, rows: int) -> Layout:
 
 def double_layout(df: DataFrame, value: Column) -> Layout:
     """The layout for the values of a column: one pass over it."""
-    finite = F.abs(value) < F.lit(math.inf)
-    steps = F.lit(_GRIDS[-1])
+    finite = F.abs(value) < lit(math.inf)
+    steps = lit(_GRIDS[-1])
     for g in reversed(_GRIDS[:-1]):
         scaled = _times_power(value, -g)
-        steps = F.when(scaled == F.rint(scaled), F.lit(g)).otherwise(steps)
+        steps = F.when(scaled == F.rint(scaled), lit(g)).otherwise(steps)
     found = df.agg(
         F.count(value).alias("rows"),
         F.max(F.when(finite, F.abs(value))).alias("greatest"),
         F.min(F.when(finite, steps)).alias("low"),
-        F.coalesce(F.bool_or(~finite), F.lit(False)).alias("special"),
+        F.coalesce(F.bool_or(~finite), lit(False)).alias("special"),
     ).collect()[0]
     return layout(found.rows, found.greatest or 0.0, found.low or 0, special=found.special)
 
@@ -159,29 +165,27 @@ def _rounded(limbs: list[Column], layout: Layout, divisor: Column | None) -> Col
     negative = signed["carry"] < 0
     digits = _digits(F.when(negative, _normalised(F.array(*(-x for x in limbs)))).otherwise(signed))
     scale = layout.low
-    sticky = F.lit(0).cast("bigint")
+    sticky = long(0)
     if divisor is not None:
-        zeros = F.array_repeat(F.lit(0).cast("bigint"), _DIGITS_BEHIND)
+        zeros = F.array_repeat(long(0), _DIGITS_BEHIND)
         divided = _divided(F.concat(digits, zeros), divisor.cast("bigint"))
         digits, sticky = divided["digits"], F.when(divided["rest"] != 0, 1).otherwise(0).cast("bigint")
         scale -= 8 * _DIGITS_BEHIND
-    start = F.struct(
-        F.lit(0).cast("bigint").alias("top"), F.lit(0).cast("bigint").alias("skipped"), sticky.alias("sticky")
-    )
+    start = F.struct(long(0).alias("top"), long(0).alias("skipped"), sticky.alias("sticky"))
 
     def step(acc: Column, digit: Column) -> Column:
-        takes = acc["top"] < F.lit(2**54)
+        takes = acc["top"] < lit(2**54)
         return F.struct(
             F.when(takes, acc["top"] * 256 + digit).otherwise(acc["top"]).alias("top"),
             F.when(takes, acc["skipped"]).otherwise(acc["skipped"] + 1).alias("skipped"),
-            F.when(~takes & (digit != 0), F.lit(1).cast("bigint")).otherwise(acc["sticky"]).alias("sticky"),
+            F.when(~takes & (digit != 0), long(1)).otherwise(acc["sticky"]).alias("sticky"),
         )
 
     def finish(acc: Column) -> Column:
-        exponent = (acc["skipped"] * 8 + F.lit(scale)).cast("int")
+        exponent = (acc["skipped"] * 8 + lit(scale)).cast("int")
         half = F.floor(exponent / 2).cast("int")
         magnitude = acc["top"].bitwiseOR(acc["sticky"]).cast("double")
-        return magnitude * F.pow(F.lit(2.0), half) * F.pow(F.lit(2.0), exponent - half)
+        return magnitude * F.pow(lit(2.0), half) * F.pow(lit(2.0), exponent - half)
 
     magnitude = F.aggregate(digits, start, step, finish)
     return F.when(negative, -magnitude).otherwise(magnitude)
@@ -189,13 +193,13 @@ def _rounded(limbs: list[Column], layout: Layout, divisor: Column | None) -> Col
 
 def _normalised(limbs: Column) -> Column:
     """Digits of 32 bits, lowest first, and what is carried over the last one."""
-    start = F.struct(F.lit(0).cast("bigint").alias("carry"), F.array().cast("array<bigint>").alias("digits"))
+    start = F.struct(long(0).alias("carry"), F.array().cast("array<bigint>").alias("digits"))
 
     def step(acc: Column, limb: Column) -> Column:
         total = acc["carry"] + limb
         return F.struct(
             F.shiftright(total, _WIDE).alias("carry"),
-            F.array_append(acc["digits"], total.bitwiseAND(F.lit(2**_WIDE - 1))).alias("digits"),
+            F.array_append(acc["digits"], total.bitwiseAND(lit(2**_WIDE - 1))).alias("digits"),
         )
 
     return F.aggregate(limbs, start, step)
@@ -204,14 +208,12 @@ def _normalised(limbs: Column) -> Column:
 def _digits(normalised: Column) -> Column:
     """All digits of 8 bits, highest first."""
     wide = F.reverse(F.array_append(normalised["digits"], normalised["carry"]))
-    split = F.transform(
-        wide, lambda d: F.array(*(F.shiftright(d, s).bitwiseAND(F.lit(255).cast("bigint")) for s in (24, 16, 8, 0)))
-    )
+    split = F.transform(wide, lambda d: F.array(*(F.shiftright(d, s).bitwiseAND(long(255)) for s in (24, 16, 8, 0))))
     return F.flatten(split)
 
 
 def _divided(digits: Column, divisor: Column) -> Column:
-    start = F.struct(F.lit(0).cast("bigint").alias("rest"), F.array().cast("array<bigint>").alias("digits"))
+    start = F.struct(long(0).alias("rest"), F.array().cast("array<bigint>").alias("digits"))
 
     def step(acc: Column, digit: Column) -> Column:
         here = acc["rest"] * 256 + digit

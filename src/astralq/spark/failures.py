@@ -40,9 +40,10 @@ def explained(error: BaseException) -> AstralError:
         if found[1].split(".")[0] not in ("TASK_WRITE_FAILED", "FAILED_EXECUTE_UDF"):
             break
     if found is None:
-        return EvaluationError(
-            f"Spark gave up: {text.strip().splitlines()[0] if text.strip() else type(error).__name__}"
-        )
+        lines = text.strip().splitlines() or [type(error).__name__]
+        # Of a traceback in a Python worker the last line says what went wrong.
+        said = lines[-1] if "Traceback" in text else lines[0]
+        return EvaluationError(f"Spark gave up: {said.strip()}")
     name, message = found[1], " ".join(found[2].split())
     if name == "USER_RAISED_EXCEPTION":
         return EvaluationError(message)

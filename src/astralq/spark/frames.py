@@ -15,6 +15,7 @@ from pyspark.sql import functions as F  # noqa: N812
 
 from astralq.schema import Schema
 from astralq.spark.batches import Id, lt
+from astralq.spark.columns import col, lit, long
 
 # φ: a compile-time list of order columns
 
@@ -65,7 +66,7 @@ def mapped(phi: Phi, f: Callable[[str], str]) -> Phi:
 def relabelled(phi: Phi) -> tuple[Phi, list[Column]]:
     """φ over columns o0, o1, …, and these columns made of the old ones."""
     names = {name: f"o{k}" for k, name in enumerate(order_columns(phi))}
-    return mapped(phi, names.__getitem__), [F.col(old).alias(new) for old, new in names.items()]
+    return mapped(phi, names.__getitem__), [col(old).alias(new) for old, new in names.items()]
 
 
 def path(phi: Phi) -> Column:
@@ -73,13 +74,13 @@ def path(phi: Phi) -> Column:
     parts: list[Column] = [F.array().cast("array<string>")]
     for p in phi:
         if isinstance(p, Key):
-            parts.append(F.array(F.coalesce(F.col(p.column).cast("string"), F.lit("\0NULL"))))
+            parts.append(F.array(F.coalesce(col(p.column).cast("string"), lit("\0NULL"))))
         else:
             sides = [
-                F.concat(F.array(*([F.lit(mark)] if mark is not None else [])).cast("array<string>"), path(side))
+                F.concat(F.array(*([lit(mark)] if mark is not None else [])).cast("array<string>"), path(side))
                 for side, mark in zip(p.sides, p.marks, strict=True)
             ]
-            parts.append(F.when(F.col(p.tag) == 0, sides[0]).otherwise(sides[1]))
+            parts.append(F.when(col(p.tag) == 0, sides[0]).otherwise(sides[1]))
     return F.concat(*parts)
 
 
@@ -92,7 +93,7 @@ def attributes(schema: Schema) -> list[str]:
 
 
 def columns(names: Iterable[str]) -> list[Column]:
-    return [F.col(n) for n in names]
+    return [col(n) for n in names]
 
 
 # Streams
@@ -113,7 +114,7 @@ class StreamFrame:
 
     @property
     def batch(self) -> Id:
-        return Id(F.col("t"), None if self.flat else F.col("i"))
+        return Id(col("t"), None if self.flat else col("i"))
 
     @property
     def stamp_columns(self) -> list[str]:
@@ -144,14 +145,15 @@ class RelationFrame:
     endless: bool = False  # rows are never taken out
     shared: bool = False  # many rows have the same interval: windows that move in steps
     stride: int | None = None  # the period of those steps in time
+    unseen: bool = False  # rows may begin after the end of the run, where nobody sees them
 
     @property
     def start(self) -> Id:
-        return Id(F.col("ft"), None if self.flat else F.col("fi"))
+        return Id(col("ft"), None if self.flat else col("fi"))
 
     @property
     def end(self) -> Id:
-        return Id(F.col("tt"), None if self.flat else F.col("ti"))
+        return Id(col("tt"), None if self.flat else col("ti"))
 
     @property
     def interval_columns(self) -> list[str]:
@@ -184,15 +186,15 @@ def interval(start: Id, end: Id, *, flat: bool) -> list[Column]:
 def holds(flat: bool) -> Column:
     """Whether an interval is not empty."""
     if flat:
-        return F.col("ft") < F.col("tt")
-    return lt(Id(F.col("ft"), F.col("fi")), Id(F.col("tt"), F.col("ti")))
+        return col("ft") < col("tt")
+    return lt(Id(col("ft"), col("fi")), Id(col("tt"), col("ti")))
 
 
 def unflattened(frame: RelationFrame) -> RelationFrame:
     """The frame with its i columns, to stand beside one that has them."""
     if not frame.flat:
         return frame
-    zero = F.lit(0).cast("bigint")
+    zero = long(0)
     return replace(frame, df=frame.df.withColumns({"fi": zero, "ti": zero}), flat=False)
 
 

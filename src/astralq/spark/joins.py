@@ -17,6 +17,7 @@ from astralq.algebra.relational import Join, JoinKind
 from astralq.expr.nodes import TRUE, Call, Cast, Column, Expr
 from astralq.schema import Schema
 from astralq.spark.batches import Id, greatest, least, lt
+from astralq.spark.columns import col, lit, long
 from astralq.spark.context import Run
 from astralq.spark.expressions import Names, compiled
 from astralq.spark.frames import (
@@ -62,17 +63,17 @@ class Levels:
     def bucket(self, t: SparkColumn, level: int) -> SparkColumn:
         """The bucket of an instant; those outside the run are in the first and the last one."""
         width, count = self.buckets(level)
-        inside = F.greatest(F.least(t, F.lit(self.first + self.span - 1)), F.lit(self.first))
-        place = F.floor((inside - F.lit(self.first)) / F.lit(width))
-        return F.least(place, F.lit(count - 1)).cast("bigint")
+        inside = F.greatest(F.least(t, lit(self.first + self.span - 1)), lit(self.first))
+        place = F.floor((inside - lit(self.first)) / lit(width))
+        return F.least(place, lit(count - 1)).cast("bigint")
 
     def own(self, start: SparkColumn, end: SparkColumn) -> SparkColumn:
         """The level of an interval: the finest whose buckets are not shorter than it."""
-        low, high = F.lit(self.first), F.lit(self.first + self.span)
-        length = F.greatest(F.least(end, high) - F.greatest(start, low), F.lit(0))
-        found = F.lit(0)
+        low, high = lit(self.first), lit(self.first + self.span)
+        length = F.greatest(F.least(end, high) - F.greatest(start, low), lit(0))
+        found = lit(0)
         for level in range(1, len(self.widths)):
-            found = F.when(length <= self.widths[level], F.lit(level)).otherwise(found)
+            found = F.when(length <= self.widths[level], lit(level)).otherwise(found)
         return found
 
     def possible(self, frame: RelationFrame) -> set[int]:
@@ -88,27 +89,27 @@ class Levels:
 
     def with_buckets(self, frame: RelationFrame, needed: Sequence[int], prefix: str) -> DataFrame:
         """Each row once for each of the needed levels and buckets that it is in."""
-        start, last = F.col("ft"), F.col("tt") - 1
+        start, last = col("ft"), col("tt") - 1
         if not frame.flat:
-            last = F.when(F.col("ti") > 0, F.col("tt")).otherwise(F.col("tt") - 1)
+            last = F.when(col("ti") > 0, col("tt")).otherwise(col("tt") - 1)
         df = frame.df.withColumn("_own", self.own(start, last + 1))
         places = []
         for level in needed:
             covered = F.sequence(self.bucket(start, level), self.bucket(last, level))
             nowhere = F.array().cast("array<struct<level:int,bucket:bigint>>")
-            places.append(F.when(F.col("_own") >= level, _on_level(level, covered)).otherwise(nowhere))
+            places.append(F.when(col("_own") >= level, _on_level(level, covered)).otherwise(nowhere))
         df = df.withColumn("_place", F.explode(F.concat(*places)))
-        renamed = [F.col(c).alias(f"{prefix}{c}") for c in frame.df.columns]
+        renamed = [col(c).alias(f"{prefix}{c}") for c in frame.df.columns]
         return df.select(
             *renamed,
-            F.col("_own").alias(f"{prefix}own"),
-            F.col("_place.level").alias(f"{prefix}level"),
-            F.col("_place.bucket").alias(f"{prefix}bucket"),
+            col("_own").alias(f"{prefix}own"),
+            col("_place.level").alias(f"{prefix}level"),
+            col("_place.bucket").alias(f"{prefix}bucket"),
         )
 
 
 def _on_level(level: int, buckets: SparkColumn) -> SparkColumn:
-    return F.transform(buckets, lambda b: F.struct(F.lit(level).alias("level"), b.alias("bucket")))
+    return F.transform(buckets, lambda b: F.struct(lit(level).alias("level"), b.alias("bucket")))
 
 
 KeyPair = tuple[str, str, bool]
@@ -146,26 +147,26 @@ def pairs(
     needed = sorted({min(a, b) for a in both[0] for b in both[1]})
     a, b = (levels.with_buckets(f, needed, p) for f, p in ((left, "l_"), (right, "r_")))
     flat = left.flat
-    starts = [Id(F.col(f"{p}ft"), None if flat else F.col(f"{p}fi")) for p in ("l_", "r_")]
-    ends = [Id(F.col(f"{p}tt"), None if flat else F.col(f"{p}ti")) for p in ("l_", "r_")]
-    meet = (F.col("l_level") == F.col("r_level")) & (F.col("l_bucket") == F.col("r_bucket"))
+    starts = [Id(col(f"{p}ft"), None if flat else col(f"{p}fi")) for p in ("l_", "r_")]
+    ends = [Id(col(f"{p}tt"), None if flat else col(f"{p}ti")) for p in ("l_", "r_")]
+    meet = (col("l_level") == col("r_level")) & (col("l_bucket") == col("r_bucket"))
     for x, y, null_safe in keys:
-        p, q = F.col(f"l_{x}"), F.col(f"r_{y}")
+        p, q = col(f"l_{x}"), col(f"r_{y}")
         meet = meet & (p.eqNullSafe(q) if null_safe else p == q)
     overlap = lt(starts[0], ends[1]) & lt(starts[1], ends[0])
-    at_home = F.col("l_level") == F.least("l_own", "r_own")
+    at_home = col("l_level") == F.least("l_own", "r_own")
     begins = F.greatest("l_ft", "r_ft")
-    home = F.lit(None).cast("bigint")
+    home = long(None)
     for level in needed:
-        home = F.when(F.col("l_level") == level, levels.bucket(begins, level)).otherwise(home)
-    together = overlap & at_home & (F.col("l_bucket") == home)
-    matched = together if condition is None else together & F.coalesce(F.when(together, condition), F.lit(False))
+        home = F.when(col("l_level") == level, levels.bucket(begins, level)).otherwise(home)
+    together = overlap & at_home & (col("l_bucket") == home)
+    matched = together if condition is None else together & F.coalesce(F.when(together, condition), lit(False))
     joined = a.join(b, meet & matched)
     hidden = ("own", "level", "bucket", "ft", "fi", "tt", "ti")
     kept = [f"l_{c}" for c in left.df.columns if c not in hidden] + [
         f"r_{c}" for c in right.df.columns if c not in hidden
     ]
-    sides = [F.col(f"{p}{c}").alias(f"{p}{c}") for p in ("l_", "r_") for c in left.interval_columns]
+    sides = [col(f"{p}{c}").alias(f"{p}{c}") for p in ("l_", "r_") for c in left.interval_columns]
     start, end = greatest(*starts), least(*ends)
     return Pairs(joined.select(*columns(kept), *sides, *interval(start, end, flat=flat)), left, right)
 
@@ -186,15 +187,15 @@ def join(op: Join, left: RelationFrame, right: RelationFrame, run: Run) -> Relat
             return _unmatched(found, "l_")
         case JoinKind.INNER:
             return _inner(found, op.both)
-    nothing_right = [F.lit(None).cast(t).alias(f"c{k}") for k, t in _types(found.right, len(op.left.schema))]
+    nothing_right = [lit(None).cast(t).alias(f"c{k}") for k, t in _types(found.right, len(op.left.schema))]
     inner = _inner(found, op.both)
     result = inner
     if op.how in (JoinKind.LEFT, JoinKind.FULL):
         result = _outer(inner, _unmatched(found, "l_"), op.both, nothing_right)
     if op.how in (JoinKind.RIGHT, JoinKind.FULL):
         alone = _unmatched(found, "r_")
-        moved = [F.col(c).alias(f"c{k + len(op.left.schema)}") for k, c in enumerate(attributes(alone.schema))]
-        nothing = [F.lit(None).cast(t).alias(f"c{k}") for k, t in _types(found.left, 0)]
+        moved = [col(c).alias(f"c{k + len(op.left.schema)}") for k, c in enumerate(attributes(alone.schema))]
+        nothing = [lit(None).cast(t).alias(f"c{k}") for k, t in _types(found.left, 0)]
         df = alone.df.select(*nothing, *moved, *columns(alone.order), *columns(alone.interval_columns))
         result = tagged(_unstamped(result), replace(alone, df=df, schema=op.both, stamp=()), op.both)
     return result
@@ -221,7 +222,7 @@ def matching(op: Join, left: RelationFrame, right: RelationFrame, run: Run) -> P
 
 def _own_order(frame: RelationFrame) -> RelationFrame:
     names = {name: f"x{k}" for k, name in enumerate(frame.order)}
-    order = [F.col(old).alias(new) for old, new in names.items()]
+    order = [col(old).alias(new) for old, new in names.items()]
     df = frame.df.select(
         *columns(attributes(frame.schema)), *order, *columns(frame.stamp), *columns(frame.interval_columns)
     )
@@ -258,7 +259,7 @@ def _inner(found: Pairs, both: Schema) -> RelationFrame:
         *mapped(right.phi, lambda c: f"r_{c}"),
     )
     values = [*(f"l_{c}" for c in attributes(left.schema)), *(f"r_{c}" for c in attributes(right.schema))]
-    made = [F.col(c).alias(f"c{k}") for k, c in enumerate(values)]
+    made = [col(c).alias(f"c{k}") for k, c in enumerate(values)]
     order = [*(f"l_{c}" for c in left.order), *(f"r_{c}" for c in right.order)]
     df = found.df.select(*made, *columns(order), *columns(found.interval_columns))
     return RelationFrame(
@@ -276,7 +277,7 @@ def _semi(found: Pairs) -> RelationFrame:
     """A left row holds where any of its partners does: the union of the intersections."""
     left = found.left
     kept = [*attributes(left.schema), *left.order, *left.stamp]
-    df = found.df.select(*(F.col(f"l_{c}").alias(c) for c in kept), *columns(found.interval_columns))
+    df = found.df.select(*(col(f"l_{c}").alias(c) for c in kept), *columns(found.interval_columns))
     return replace(
         left, df=united(df, kept, flat=left.flat), coalesced=left.ordered, lifetime=None, endless=False, shared=False
     )
@@ -290,7 +291,7 @@ def _unmatched(found: Pairs, side: str) -> RelationFrame:
     bounds = ["ft", "tt"] if flat else ["ft", "fi", "tt", "ti"]
     start, end = (["ft"], ["tt"]) if flat else (["ft", "fi"], ["tt", "ti"])
     pieces = found.df.select(
-        *(F.col(f"{side}{c}").alias(c) for c in whole),
+        *(col(f"{side}{c}").alias(c) for c in whole),
         _pair(start, "ft", "fi").alias("_from"),
         _pair(end, "tt", "ti").alias("_to"),
     )
@@ -301,23 +302,23 @@ def _unmatched(found: Pairs, side: str) -> RelationFrame:
     row = Window.partitionBy(*columns(whole)).orderBy("_from", "_to")
     before = row.rowsBetween(Window.unboundedPreceding, -1)
     covered = F.coalesce(F.max("_to").over(before), _pair(start, "ft", "fi"))
-    gaps = pieces.union(behind).withColumn("_covered", covered).where(F.col("_covered") < F.col("_from"))
+    gaps = pieces.union(behind).withColumn("_covered", covered).where(col("_covered") < col("_from"))
     kept = [c for c in whole if c not in bounds]
-    made = [F.col("_covered.t").alias("ft"), F.col("_from.t").alias("tt")]
+    made = [col("_covered.t").alias("ft"), col("_from.t").alias("tt")]
     if not flat:
         made = [
-            F.col("_covered.t").alias("ft"),
-            F.col("_covered.i").alias("fi"),
-            F.col("_from.t").alias("tt"),
-            F.col("_from.i").alias("ti"),
+            col("_covered.t").alias("ft"),
+            col("_covered.i").alias("fi"),
+            col("_from.t").alias("tt"),
+            col("_from.i").alias("ti"),
         ]
     df = gaps.select(*columns(kept), *made)
     return replace(frame, df=df, lifetime=None, endless=False, shared=False)
 
 
 def _pair(present: Sequence[str], t: str, i: str) -> SparkColumn:
-    index = F.col(i) if i in present else F.lit(0).cast("bigint")
-    return F.struct(F.col(t).alias("t"), index.alias("i"))
+    index = col(i) if i in present else long(0)
+    return F.struct(col(t).alias("t"), index.alias("i"))
 
 
 def _outer(inner: RelationFrame, alone: RelationFrame, both: Schema, nothing: Sequence[SparkColumn]) -> RelationFrame:
@@ -327,17 +328,17 @@ def _outer(inner: RelationFrame, alone: RelationFrame, both: Schema, nothing: Se
     types = {c: inner.df.schema[c].dataType for c in right_order}
     matched = inner.df.select(
         *columns(attributes(both)),
-        *(F.col(f"l_{c}").alias(f"l_{c}") for c in left_order),
-        F.lit(1).alias("some"),
+        *(col(f"l_{c}").alias(f"l_{c}") for c in left_order),
+        lit(1).alias("some"),
         *columns(right_order),
         *columns(inner.interval_columns),
     )
     padded = alone.df.select(
         *columns(attributes(alone.schema)),
         *nothing,
-        *(F.col(c).alias(f"l_{c}") for c in left_order),
-        F.lit(0).alias("some"),
-        *(F.lit(None).cast(types[c]).alias(c) for c in right_order),
+        *(col(c).alias(f"l_{c}") for c in left_order),
+        lit(0).alias("some"),
+        *(lit(None).cast(types[c]).alias(c) for c in right_order),
         *columns(alone.interval_columns),
     )
     left_phi = tuple(inner.phi[: len(alone.phi)])

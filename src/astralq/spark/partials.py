@@ -9,6 +9,7 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F  # noqa: N812
 
 from astralq.expr.nodes import SPATIAL_AGGREGATES, Aggregate
+from astralq.spark.columns import col, lit
 from astralq.spark.exact import Layout, double_layout, integer_layout
 from astralq.spark.scan import MERGES
 
@@ -22,7 +23,7 @@ class Partial:
     merge: str  # sum, min or max
 
     def merged(self) -> Column:
-        return MERGES[self.merge](F.col(self.name)).alias(self.name)
+        return MERGES[self.merge](col(self.name)).alias(self.name)
 
 
 @dataclass(frozen=True)
@@ -49,38 +50,38 @@ def plan(
     k: int, a: Aggregate, df: DataFrame, layout_of: Callable[[int, Aggregate], Layout], order: Sequence[str]
 ) -> Plan:
     """The plan of the k-th aggregate; its argument is in the column v{k}, if it has one."""
-    value = F.col(f"v{k}")
+    value = col(f"v{k}")
     result = a.type
     match a.function:
         case "count":
-            there = F.lit(1) if not a.args else F.when(value.isNotNull(), 1).otherwise(0)
-            return Plan((Partial(f"n{k}", there.cast("bigint"), "sum"),), F.col(f"n{k}"))
+            there = lit(1) if not a.args else F.when(value.isNotNull(), 1).otherwise(0)
+            return Plan((Partial(f"n{k}", there.cast("bigint"), "sum"),), col(f"n{k}"))
         case "min" | "max":
-            return Plan((Partial(f"m{k}", value, a.function),), F.col(f"m{k}"))
+            return Plan((Partial(f"m{k}", value, a.function),), col(f"m{k}"))
         case "first" | "last":
-            packed = F.struct(*(F.col(c).alias(f"o{j}") for j, c in enumerate(order)), value.alias("value"))
-            return Plan((Partial(f"m{k}", packed, "min" if a.function == "first" else "max"),), F.col(f"m{k}.value"))
+            packed = F.struct(*(col(c).alias(f"o{j}") for j, c in enumerate(order)), value.alias("value"))
+            return Plan((Partial(f"m{k}", packed, "min" if a.function == "first" else "max"),), col(f"m{k}.value"))
     return _total(k, a, value, layout_of(k, a) if a.args[0].type.name != "DECIMAL" else None, result.name)
 
 
 def _total(k: int, a: Aggregate, value: Column, layout: Layout | None, result: str) -> Plan:
     """sum and avg: NULL over nothing."""
     count = Partial(f"n{k}", F.when(value.isNotNull(), 1).otherwise(0).cast("bigint"), "sum")
-    some = F.col(count.name) > 0
+    some = col(count.name) > 0
     if layout is None:
         source = a.args[0].type
         wide = f"decimal(38,{source.scale})"
-        total = Partial(f"s{k}", F.coalesce(value, F.lit(0)).cast(wide), "sum")
-        amount = F.col(total.name) if a.function == "sum" else _decimal_average(F.col(total.name), F.col(count.name))
+        total = Partial(f"s{k}", F.coalesce(value, lit(0)).cast(wide), "sum")
+        amount = col(total.name) if a.function == "sum" else _decimal_average(col(total.name), col(count.name))
         return Plan((count, total), F.when(some, amount.cast(f"decimal({a.type.precision},{a.type.scale})")))
     is_double = a.args[0].type.name == "DOUBLE"
     cut = layout.limbs(value) if is_double else layout.integer_limbs(value)
-    limbs = tuple(Partial(f"s{k}_{j}", F.coalesce(limb, F.lit(0)), "sum") for j, limb in enumerate(cut))
-    merged = [F.col(p.name) for p in limbs]
+    limbs = tuple(Partial(f"s{k}_{j}", F.coalesce(limb, lit(0)), "sum") for j, limb in enumerate(cut))
+    merged = [col(p.name) for p in limbs]
     if a.function == "sum" and not is_double:
         whole = merged[0] if layout.count == 1 else F.shiftleft(merged[1], layout.width) + merged[0]
         return Plan((count, *limbs), F.when(some, whole))
-    amount = layout.total(merged) if a.function == "sum" else layout.average(merged, F.col(count.name))
+    amount = layout.total(merged) if a.function == "sum" else layout.average(merged, col(count.name))
     if not (is_double and layout.special):
         return Plan((count, *limbs), F.when(some, amount))
     # How many of each there are decides, as IEEE addition would.
@@ -88,11 +89,11 @@ def _total(k: int, a: Aggregate, value: Column, layout: Layout | None, result: s
         Partial(f"x{k}_{j}", F.when(condition, 1).otherwise(0).cast("bigint"), "sum")
         for j, condition in enumerate((F.isnan(value), value == float("inf"), value == float("-inf")))
     ]
-    nan, plus, minus = (F.col(p.name) > 0 for p in kinds)
+    nan, plus, minus = (col(p.name) > 0 for p in kinds)
     amount = (
-        F.when(nan | (plus & minus), F.lit(float("nan")))
-        .when(plus, F.lit(float("inf")))
-        .when(minus, F.lit(float("-inf")))
+        F.when(nan | (plus & minus), lit(float("nan")))
+        .when(plus, lit(float("inf")))
+        .when(minus, lit(float("-inf")))
         .otherwise(amount)
     )
     return Plan((count, *limbs, *kinds), F.when(some, amount))
@@ -111,5 +112,5 @@ def layout_from(df: DataFrame, k: int, a: Aggregate, rows: int) -> Layout:
     """The layout of an argument's values: from its type, or for doubles from the values."""
     name = a.args[0].type.name
     if name == "DOUBLE":
-        return double_layout(df, F.col(f"v{k}"))
+        return double_layout(df, col(f"v{k}"))
     return integer_layout("INT" if name in ("INT", "NULL") else name, rows)

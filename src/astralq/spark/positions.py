@@ -10,6 +10,7 @@ from pyspark.sql import functions as F  # noqa: N812
 
 from astralq.schema import Schema
 from astralq.spark.batches import NEVER, Id
+from astralq.spark.columns import col, lit
 from astralq.spark.context import Run
 from astralq.spark.frames import StreamFrame, attributes, columns
 from astralq.spark.scan import Cut, equal, first_from
@@ -32,19 +33,19 @@ class Positions:
     def of(stream: StreamFrame, partition: Sequence[str], run: Run) -> Positions:
         names = [f"c{stream.schema.index(n)}" for n in partition]
         parts = tuple(f"g{k}" for k in range(len(names)))
-        df = stream.df.withColumns({g: F.col(c) for g, c in zip(parts, names, strict=True)})
+        df = stream.df.withColumns({g: col(c) for g, c in zip(parts, names, strict=True)})
         if parts:
             by = dict.fromkeys([*stream.sort_columns, *attributes(stream.schema)])
             window = Window.partitionBy(*parts).orderBy(*columns(by))
             df = df.withColumn("p", F.row_number().over(window).cast("bigint") - 1)
         else:
             assert stream.numbered
-            df = df.withColumn("p", F.col("n"))
+            df = df.withColumn("p", col("n"))
         return Positions(df, stream.schema, stream.flat, parts, run, df)
 
     @property
     def batch(self) -> Id:
-        return Id(F.col("t"), None if self.flat else F.col("i"))
+        return Id(col("t"), None if self.flat else col("i"))
 
     @property
     def batch_columns(self) -> list[str]:
@@ -80,23 +81,23 @@ class Positions:
         """The batch of another position of the same part as name_t and name_i, and further columns of its tuple;
         never, and NULL, if there is no such position."""
         kept = [*self.parts, "p", *self.batch_columns, *extra]
-        table = self.table.select(*(F.col(c).alias(f"_{c}") for c in kept))
+        table = self.table.select(*(col(c).alias(f"_{c}") for c in kept))
         df = self.df.withColumn("_at", position)
-        same = equal(columns(self.parts), columns(f"_{g}" for g in self.parts)) if self.parts else F.lit(True)
-        joined = df.join(table, same & (F.col("_at") == F.col("_p")), "left")
-        made = [F.coalesce(F.col("_t"), F.lit(NEVER)).alias(f"{name}_t")]
+        same = equal(columns(self.parts), columns(f"_{g}" for g in self.parts)) if self.parts else lit(True)
+        joined = df.join(table, same & (col("_at") == col("_p")), "left")
+        made = [F.coalesce(col("_t"), lit(NEVER)).alias(f"{name}_t")]
         if not self.flat:
-            made.append(F.coalesce(F.col("_i"), F.lit(0)).alias(f"{name}_i"))
-        made += [F.col(f"_{c}").alias(f"{name}_{c}") for c in extra]
+            made.append(F.coalesce(col("_i"), lit(0)).alias(f"{name}_i"))
+        made += [col(f"_{c}").alias(f"{name}_{c}") for c in extra]
         return replace(self, df=joined.select(*columns(self.df.columns), *made))
 
     def batch_later(self, by: int, name: str) -> Positions:
         """The batch of the position `by` further on; within parts the neighbours are at hand."""
         if not self.parts:
-            return self.batch_at(F.col("p") + by, name)
-        made = {f"{name}_t": F.coalesce(F.lead("t", by).over(self.in_part), F.lit(NEVER))}
+            return self.batch_at(col("p") + by, name)
+        made = {f"{name}_t": F.coalesce(F.lead("t", by).over(self.in_part), lit(NEVER))}
         if not self.flat:
-            made[f"{name}_i"] = F.coalesce(F.lead("i", by).over(self.in_part), F.lit(0))
+            made[f"{name}_i"] = F.coalesce(F.lead("i", by).over(self.in_part), lit(0))
         return self.with_columns(**made)
 
     def first_reaching(
@@ -106,7 +107,7 @@ class Positions:
         batch, and further columns."""
         payload = ["p", *self.batch_columns, *extra]
         table = self.table.select(
-            *self.parts, F.col(measure).alias("_v"), F.struct(*columns(dict.fromkeys(payload))).alias("_reached")
+            *self.parts, col(measure).alias("_v"), F.struct(*columns(dict.fromkeys(payload))).alias("_reached")
         )
         probes = self.df.withColumn("_v", value)
         cut = self.run.time_cut if measure == "t" else self._distance_cut()
@@ -120,10 +121,10 @@ class Positions:
             run=self.run,
             strict=strict,
         )
-        got = F.col("_reached_found")
-        made = [got["p"].alias(f"{name}_p"), F.coalesce(got["t"], F.lit(NEVER)).alias(f"{name}_t")]
+        got = col("_reached_found")
+        made = [got["p"].alias(f"{name}_p"), F.coalesce(got["t"], lit(NEVER)).alias(f"{name}_t")]
         if not self.flat:
-            made.append(F.coalesce(got["i"], F.lit(0)).alias(f"{name}_i"))
+            made.append(F.coalesce(got["i"], lit(0)).alias(f"{name}_i"))
         made += [got[c].alias(f"{name}_{c}") for c in extra]
         return replace(self, df=found.select(*columns(self.df.columns), *made))
 
@@ -136,4 +137,4 @@ class Positions:
 
     def found(self, name: str) -> Id:
         """A batch that was looked up."""
-        return Id(F.col(f"{name}_t"), None if self.flat else F.col(f"{name}_i"))
+        return Id(col(f"{name}_t"), None if self.flat else col(f"{name}_i"))

@@ -10,6 +10,7 @@ from pyspark.sql import functions as F  # noqa: N812
 
 from astralq.algebra.relational import Project, Select
 from astralq.schema import Schema
+from astralq.spark.columns import col, lit, long
 from astralq.spark.context import Run
 from astralq.spark.expressions import Names, bounding_boxes, compiled
 from astralq.spark.frames import (
@@ -38,7 +39,7 @@ def united(df: DataFrame, identity: Sequence[str], *, flat: bool) -> DataFrame:
     upto = window.rowsBetween(Window.unboundedPreceding, Window.currentRow)
     # Both structs are compared by their fields, which have other names: cast one to the other.
     reached = F.max("_end").over(before)
-    fresh = reached.isNull() | (_fields(reached, end) < _fields(F.col("_start"), start))
+    fresh = reached.isNull() | (_fields(reached, end) < _fields(col("_start"), start))
     marked = packed.withColumn("_fresh", F.when(fresh, 1).otherwise(0))
     grouped = marked.withColumn("_run", F.sum("_fresh").over(upto))
     merged = grouped.groupBy(*columns(identity), "_run").agg(
@@ -46,8 +47,8 @@ def united(df: DataFrame, identity: Sequence[str], *, flat: bool) -> DataFrame:
     )
     return merged.select(
         *columns(identity),
-        *(F.col(f"_start.{c}").alias(c) for c in start),
-        *(F.col(f"_end.{c}").alias(c) for c in end),
+        *(col(f"_start.{c}").alias(c) for c in start),
+        *(col(f"_end.{c}").alias(c) for c in end),
     )
 
 
@@ -62,7 +63,7 @@ def marked(frame: RelationFrame, run: Run) -> RelationFrame:
     touch are the same tuple.
     """
     if frame.coalesced:
-        return replace(frame, df=frame.df.withColumns({"_begins": F.lit(True), "_ends": F.lit(True)}))
+        return replace(frame, df=frame.df.withColumns({"_begins": lit(True), "_ends": lit(True)}))
     assert frame.ordered
     values = attributes(frame.schema)
     start, end = (["ft"], ["tt"]) if frame.flat else (["ft", "fi"], ["tt", "ti"])
@@ -74,9 +75,7 @@ def marked(frame: RelationFrame, run: Run) -> RelationFrame:
     def continues(side: str, mine: Sequence[str], theirs: Sequence[str]) -> Column:
         same = equal(columns(values), columns(f"{side}_{c}" for c in values))
         return (
-            F.col(f"{side}_{theirs[0]}").isNotNull()
-            & same
-            & equal(columns(mine), columns(f"{side}_{c}" for c in theirs))
+            col(f"{side}_{theirs[0]}").isNotNull() & same & equal(columns(mine), columns(f"{side}_{c}" for c in theirs))
         )
 
     made = {"_begins": ~continues("last", start, end), "_ends": ~continues("next", end, start)}
@@ -106,7 +105,7 @@ def project(op: Project, frame: RelationFrame) -> RelationFrame:
 def kept_order(phi: Phi) -> tuple[Phi, list[Column]]:
     """φ over columns of its own, p0, p1, …, which no attribute is called."""
     names = {name: f"p{k}" for k, name in enumerate(order_columns(phi))}
-    return mapped(phi, names.__getitem__), [F.col(old).alias(new) for old, new in names.items()]
+    return mapped(phi, names.__getitem__), [col(old).alias(new) for old, new in names.items()]
 
 
 def distinct(frame: RelationFrame) -> RelationFrame:
@@ -137,17 +136,17 @@ def tagged(
     ]
     sides = []
     for tag, frame in enumerate((left, right)):
-        own = [F.col(old).alias(new) for old, new in zip(frame.order, names[tag], strict=True)]
+        own = [col(old).alias(new) for old, new in zip(frame.order, names[tag], strict=True)]
         other = (right, left)[tag]
         foreign = [
-            F.lit(None).cast(other.df.schema[old].dataType).alias(new)
+            lit(None).cast(other.df.schema[old].dataType).alias(new)
             for old, new in zip(other.order, names[1 - tag], strict=True)
         ]
         order = [*own, *foreign] if tag == 0 else [*foreign, *own]
         sides.append(
             frame.df.select(
                 *columns(attributes(schema)),
-                F.lit(tag).alias("tag"),
+                lit(tag).alias("tag"),
                 *order,
                 *columns(stamp),
                 *columns(frame.interval_columns),
@@ -173,12 +172,10 @@ def tagged(
 def _with_index(frame: RelationFrame) -> RelationFrame:
     if "si" in frame.stamp:
         return frame
-    return replace(
-        frame, df=frame.df.withColumn("si", F.lit(0).cast("bigint")), stamp=(frame.stamp[0], "si", *frame.stamp[1:])
-    )
+    return replace(frame, df=frame.df.withColumn("si", long(0)), stamp=(frame.stamp[0], "si", *frame.stamp[1:]))
 
 
 def _packed(phi: Phi) -> tuple[Phi, list[Column]]:
     """φ over columns q0, q1, … of its own."""
     names = {name: f"q{k}" for k, name in enumerate(order_columns(phi))}
-    return mapped(phi, names.__getitem__), [F.col(old).alias(new) for old, new in names.items()]
+    return mapped(phi, names.__getitem__), [col(old).alias(new) for old, new in names.items()]

@@ -13,6 +13,7 @@ from typing import Protocol
 from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F  # noqa: N812
 
+from astralq.spark.columns import col, lit
 from astralq.spark.frames import StreamFrame, attributes, columns
 
 
@@ -55,8 +56,8 @@ class Cut:
 
     def bucket(self, value: Column) -> Column:
         """The bucket of a value; what lies outside the interval is in the first or the last one."""
-        inside = F.greatest(F.least(value, F.lit(self.first + self.width * self.count)), F.lit(self.first - 1))
-        return F.floor((inside - F.lit(self.first)) / F.lit(self.width)).cast("bigint")
+        inside = F.greatest(F.least(value, lit(self.first + self.width * self.count)), lit(self.first - 1))
+        return F.floor((inside - lit(self.first)) / lit(self.width)).cast("bigint")
 
 
 MERGES: dict[str, Callable[..., Column]] = {"sum": F.sum, "min": F.min, "max": F.max}
@@ -66,13 +67,13 @@ MERGES: dict[str, Callable[..., Column]] = {"sum": F.sum, "min": F.min, "max": F
 def combined(merge: str, a: Column, b: Column) -> Column:
     """Two merged values, either of which may be NULL for nothing."""
     if merge == "sum":
-        return F.coalesce(a, F.lit(0)) + F.coalesce(b, F.lit(0))
+        return F.coalesce(a, lit(0)) + F.coalesce(b, lit(0))
     return F.least(a, b) if merge == "min" else F.greatest(a, b)
 
 
 def equal(a: Sequence[Column], b: Sequence[Column]) -> Column:
     """Whether all columns are equal, where NULL is equal to NULL."""
-    condition = F.lit(True)
+    condition = lit(True)
     for x, y in zip(a, b, strict=True):
         condition = condition & x.eqNullSafe(y)
     return condition
@@ -91,7 +92,7 @@ class Sequenced:
         if self.keys:
             return self.df
         assert self.cut is not None
-        return self.df.withColumn("_bucket", self.cut.bucket(F.col(self.order[0])))
+        return self.df.withColumn("_bucket", self.cut.bucket(col(self.order[0])))
 
     @property
     def parts(self) -> list[str]:
@@ -106,27 +107,27 @@ class Sequenced:
         others = [c for c in df.columns if c not in merges]
         found = df.select(
             *columns(others),
-            *(MERGES[m](F.col(c)).over(upto).alias(c) for c, m in merges.items()),
-            *(F.lead(F.col(c)).over(window).alias(f"next_{c}") for c in following),
+            *(MERGES[m](col(c)).over(upto).alias(c) for c, m in merges.items()),
+            *(F.lead(col(c)).over(window).alias(f"next_{c}") for c in following),
         )
         if self.keys:
             return found
         first = F.min(F.struct(*columns(dict.fromkeys([*self.order, *following]))))
         summary = df.groupBy("_bucket").agg(
-            *(MERGES[m](F.col(c)).alias(f"_all_{c}") for c, m in merges.items()), first.alias("_first")
+            *(MERGES[m](col(c)).alias(f"_all_{c}") for c, m in merges.items()), first.alias("_first")
         )
         buckets = Window.orderBy("_bucket")
         before = buckets.rowsBetween(Window.unboundedPreceding, -1)
         carried = summary.select(
-            F.col("_bucket").alias("_b"),
+            col("_bucket").alias("_b"),
             *(MERGES[m](f"_all_{c}").over(before).alias(f"_before_{c}") for c, m in merges.items()),
             F.lead("_first").over(buckets).alias("_next"),
         )
-        joined = found.join(F.broadcast(carried), F.col("_bucket") == F.col("_b"))
+        joined = found.join(F.broadcast(carried), col("_bucket") == col("_b"))
         return joined.select(
             *columns(c for c in others if c != "_bucket"),
-            *(combined(m, F.col(c), F.col(f"_before_{c}")).alias(c) for c, m in merges.items()),
-            *(F.coalesce(F.col(f"next_{c}"), F.col(f"_next.{c}")).alias(f"next_{c}") for c in following),
+            *(combined(m, col(c), col(f"_before_{c}")).alias(c) for c, m in merges.items()),
+            *(F.coalesce(col(f"next_{c}"), col(f"_next.{c}")).alias(f"next_{c}") for c in following),
         )
 
     def neighbours(self, before: Sequence[str], after: Sequence[str]) -> DataFrame:
@@ -145,31 +146,31 @@ class Sequenced:
             )
             buckets = Window.orderBy("_bucket")
             carried = summary.select(
-                F.col("_bucket").alias("_b"),
+                col("_bucket").alias("_b"),
                 F.lag("_final").over(buckets).alias("_earlier"),
                 F.lead("_first").over(buckets).alias("_later"),
             )
-            found = found.join(F.broadcast(carried), F.col("_bucket") == F.col("_b")).withColumns(
+            found = found.join(F.broadcast(carried), col("_bucket") == col("_b")).withColumns(
                 {"_last": F.coalesce("_last", "_earlier"), "_next": F.coalesce("_next", "_later")}
             )
         return found.select(
             *columns(self.df.columns),
-            *(F.col(f"_last.{c}").alias(f"last_{c}") for c in before),
-            *(F.col(f"_next.{c}").alias(f"next_{c}") for c in after),
+            *(col(f"_last.{c}").alias(f"last_{c}") for c in before),
+            *(col(f"_next.{c}").alias(f"next_{c}") for c in after),
         )
 
     def last_known(self, column: str, name: str) -> DataFrame:
         """Each row with the last value of a column that is not NULL in the rows before it; only without keys."""
         df = self.with_bucket()
         before = Window.partitionBy("_bucket").orderBy(*columns(self.order)).rowsBetween(Window.unboundedPreceding, -1)
-        place = F.when(F.col(column).isNotNull(), F.struct(*columns(self.order)))
+        place = F.when(col(column).isNotNull(), F.struct(*columns(self.order)))
         summary = df.groupBy("_bucket").agg(F.max_by(column, place).alias("_final"))
         earlier = Window.orderBy("_bucket").rowsBetween(Window.unboundedPreceding, -1)
         carried = summary.select(
-            F.col("_bucket").alias("_b"), F.last("_final", ignorenulls=True).over(earlier).alias("_carried")
+            col("_bucket").alias("_b"), F.last("_final", ignorenulls=True).over(earlier).alias("_carried")
         )
         inner = df.withColumn(name, F.last(column, ignorenulls=True).over(before))
-        joined = inner.join(F.broadcast(carried), F.col("_bucket") == F.col("_b"))
+        joined = inner.join(F.broadcast(carried), col("_bucket") == col("_b"))
         return joined.select(*columns(self.df.columns), F.coalesce(name, "_carried").alias(name))
 
 
@@ -189,33 +190,33 @@ def first_from(
     Probes and table both have the keys and the columns `at`, compared lexicographically; among equal rows of the
     table the one with the least payload is taken.
     """
-    side = F.lit(1).cast("int")
+    side = lit(1).cast("int")
     mine = probes.select(
         *columns([*keys, *at]), F.struct(*columns(probes.columns)).alias("_probe"), side.alias("_side")
     )
-    other = F.lit(2 if strict else 0).cast("int")
+    other = lit(2 if strict else 0).cast("int")
     # Descending: what has been seen last is the nearest one after. A table's row at the probe's own place has to be
     # seen before the probe if it counts, after it if it does not.
-    theirs = table.select(*columns([*keys, *at]), F.col(payload).alias("_found"), other.alias("_side"))
+    theirs = table.select(*columns([*keys, *at]), col(payload).alias("_found"), other.alias("_side"))
     both = mine.unionByName(theirs, allowMissingColumns=True)
     parts = list(keys)
     if not keys:
         assert cut is not None
-        both = run.shared(both.withColumn("_bucket", cut.bucket(F.col(at[0]))))
+        both = run.shared(both.withColumn("_bucket", cut.bucket(col(at[0]))))
         parts = ["_bucket"]
     down = [F.desc_nulls_last(c) for c in at]
     window = Window.partitionBy(*parts).orderBy(*down, "_side", F.desc_nulls_last("_found"))
     seen = window.rowsBetween(Window.unboundedPreceding, Window.currentRow)
     found = both.withColumn("_nearest", F.last("_found", ignorenulls=True).over(seen))
     if not keys:
-        place = F.struct(*columns(at), F.col("_found"))
-        least = F.min(F.when(F.col("_side") != 1, place))
+        place = F.struct(*columns(at), col("_found"))
+        least = F.min(F.when(col("_side") != 1, place))
         summary = both.groupBy("_bucket").agg(least.alias("_least"))
         later = Window.orderBy(F.desc("_bucket")).rowsBetween(Window.unboundedPreceding, -1)
         carried = summary.select(
-            F.col("_bucket").alias("_b"), F.last("_least._found", ignorenulls=True).over(later).alias("_later")
+            col("_bucket").alias("_b"), F.last("_least._found", ignorenulls=True).over(later).alias("_later")
         )
-        found = found.join(F.broadcast(carried), F.col("_bucket") == F.col("_b")).withColumn(
+        found = found.join(F.broadcast(carried), col("_bucket") == col("_b")).withColumn(
             "_nearest", F.coalesce("_nearest", "_later")
         )
-    return found.where(F.col("_side") == 1).select("_probe.*", F.col("_nearest").alias(f"{payload}_found"))
+    return found.where(col("_side") == 1).select("_probe.*", col("_nearest").alias(f"{payload}_found"))

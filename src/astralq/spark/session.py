@@ -4,8 +4,13 @@ from __future__ import annotations
 
 import os
 import shutil
-from collections.abc import Mapping
+import sys
+import tempfile
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from typing import IO
 
+from py4j.protocol import Py4JError
 from pyspark.errors import PySparkException, PySparkRuntimeError
 from pyspark.sql import SparkSession
 
@@ -37,12 +42,32 @@ def session(master: str | None = None, conf: Mapping[str, str] | None = None) ->
         )
     builder = SparkSession.builder.appName("astralq")
     if running is None:
-        builder = builder.master(master or os.environ.get("ASTRALQ_MASTER", "local[*]"))
+        builder = builder.master(master or "local[*]")
         if (master or "local").startswith("local"):
             builder = builder.config("spark.driver.host", "127.0.0.1").config("spark.driver.bindAddress", "127.0.0.1")
+            # The workers that test regions need this environment's packages.
+            os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
     for name, value in {**({} if running is not None else SETTINGS), **(conf or {})}.items():
         builder = builder.config(name, value)
-    try:
-        return builder.getOrCreate()
-    except (PySparkException, PySparkRuntimeError, OSError) as e:
-        raise SparkError(f"Spark cannot be started: {str(e).splitlines()[0]}") from None
+    with _quiet() as said:
+        try:
+            return builder.getOrCreate()
+        except (PySparkException, PySparkRuntimeError, Py4JError, OSError) as e:
+            said.seek(0)
+            lines = [line for line in said.read().splitlines() if "WARN" not in line and line.strip()]
+            reason = "\n".join([str(e).splitlines()[0], *lines[-5:]])
+            raise SparkError(f"Spark cannot be started: {reason}") from None
+
+
+@contextmanager
+def _quiet() -> Iterator[IO[str]]:
+    """What Java and Spark print while they start goes to a file, which they keep: it is no part of an answer."""
+    with tempfile.TemporaryFile("w+", encoding="utf-8", errors="replace") as said:
+        sys.stderr.flush()
+        kept = os.dup(2)
+        os.dup2(said.fileno(), 2)
+        try:
+            yield said
+        finally:
+            os.dup2(kept, 2)
+            os.close(kept)

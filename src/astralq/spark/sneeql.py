@@ -12,6 +12,7 @@ from astralq.algebra.sneeql import RowWindows, Scan, TimeWindows
 from astralq.algebra.streamers import DStream, IStream, RStream
 from astralq.expr.nodes import SPATIAL_AGGREGATES
 from astralq.schema import Schema
+from astralq.spark.columns import col, lit, long
 from astralq.spark.context import Run
 from astralq.spark.direct import aggregated
 from astralq.spark.expressions import Names, compiled
@@ -38,16 +39,16 @@ def _ticks(every: int, run: Run, df: DataFrame) -> tuple[DataFrame, int, int]:
     low = before if before >= 0 else first
     high = (run.end - run.t0) // every
     ticks = df.sparkSession.range(low, max(low, high + 1)).select(
-        (F.col("id") * every + F.lit(run.t0)).alias("t"), F.lit(0).cast("bigint").alias("i")
+        (col("id") * every + lit(run.t0)).alias("t"), long(0).alias("i")
     )
     return ticks, low, high
 
 
 def _exploded(df: DataFrame, first: Column, last: Column, low: int, high: int, every: int, run: Run) -> DataFrame:
     """Each row at each of the ticks with numbers first to last."""
-    ranged = df.withColumns({"_low": F.greatest(first, F.lit(low)), "_high": F.least(last, F.lit(high))})
-    exploded = ranged.where(F.col("_low") <= F.col("_high")).withColumn("_k", F.explode(F.sequence("_low", "_high")))
-    made = {"wt": F.col("_k") * every + F.lit(run.t0), "wi": F.lit(0).cast("bigint")}
+    ranged = df.withColumns({"_low": F.greatest(first, lit(low)), "_high": F.least(last, lit(high))})
+    exploded = ranged.where(col("_low") <= col("_high")).withColumn("_k", F.explode(F.sequence("_low", "_high")))
+    made = {"wt": col("_k") * every + lit(run.t0), "wi": long(0)}
     return exploded.withColumns(made).drop("_low", "_high", "_k")
 
 
@@ -55,14 +56,14 @@ def scan(op: Scan, frame: RelationFrame, run: Run) -> WindowsFrame:
     """The whole relation at every tick, after all batches of the tick."""
     ticks, low, high = _ticks(op.every, run, frame.df)
     t0 = run.t0
-    far = F.lit(run.end + 2 * op.every)
-    near = F.lit(t0 - op.every)
-    starts = F.greatest(F.least(F.col("ft"), far), near)
-    ends = F.greatest(F.least(F.col("tt"), far), near)
+    far = lit(run.end + 2 * op.every)
+    near = lit(t0 - op.every)
+    starts = F.greatest(F.least(col("ft"), far), near)
+    ends = F.greatest(F.least(col("tt"), far), near)
     df = _exploded(
         frame.df,
-        quotient_up(starts - F.lit(t0), op.every),
-        quotient_up(ends - F.lit(t0), op.every) - 1,
+        quotient_up(starts - lit(t0), op.every),
+        quotient_up(ends - lit(t0), op.every) - 1,
         low,
         high,
         op.every,
@@ -72,7 +73,7 @@ def scan(op: Scan, frame: RelationFrame, run: Run) -> WindowsFrame:
 
 
 def _stamped(stream: StreamFrame) -> tuple[DataFrame, tuple[str, ...]]:
-    made = {"st": F.col("t"), "sn": F.col("n"), "o0": F.col("n")} | ({} if stream.flat else {"si": F.col("i")})
+    made = {"st": col("t"), "sn": col("n"), "o0": col("n")} | ({} if stream.flat else {"si": col("i")})
     return stream.df.withColumns(made), tuple(n for n in ("st", "si", "sn") if n in made)
 
 
@@ -80,8 +81,8 @@ def time_windows(op: TimeWindows, stream: StreamFrame, run: Run) -> WindowsFrame
     """At every tick, all tuples with tick − start ≤ t ≤ tick − end; it sees all tuples of the tick."""
     df, stamp = _stamped(numbered(stream, run))
     ticks, low, high = _ticks(op.slide, run, df)
-    first = quotient_up(F.col("t") + F.lit(op.end - run.t0), op.slide)
-    last = quotient_down(F.col("t") + F.lit(op.start - run.t0), op.slide)
+    first = quotient_up(col("t") + lit(op.end - run.t0), op.slide)
+    last = quotient_down(col("t") + lit(op.start - run.t0), op.slide)
     df = _exploded(df, first, last, low, high, op.slide, run)
     return WindowsFrame(ticks, df.drop("t", "i", "n"), stream.schema, (Key("o0"),), stamp)
 
@@ -89,21 +90,21 @@ def time_windows(op: TimeWindows, stream: StreamFrame, run: Run) -> WindowsFrame
 def row_windows(op: RowWindows, stream: StreamFrame, run: Run) -> WindowsFrame:
     """After every slide rows, those from start to end rows back; its tick is the last row's."""
     df, stamp = _stamped(numbered(stream, run))
-    ended = df.where(F.pmod(F.col("n") + 1, F.lit(op.slide)) == 0)
+    ended = df.where(F.pmod(col("n") + 1, lit(op.slide)) == 0)
     turn = Window.partitionBy("t").orderBy("n")
     listed = ended.select(
-        quotient_down(F.col("n") + 1, op.slide).alias("_m"),
+        quotient_down(col("n") + 1, op.slide).alias("_m"),
         "t",
         (F.row_number().over(turn) - 1).cast("bigint").alias("i"),
     )
     # Row p, counted from 0, is in the windows that end after index rows, p + end + 1 ≤ index ≤ p + start + 1.
-    first = F.greatest(quotient_up(F.col("n") + (op.end + 1), op.slide), F.lit(1))
-    last = quotient_down(F.col("n") + (op.start + 1), op.slide)
-    exploded = df.drop("t", "i").withColumns({"_low": first, "_high": last}).where(F.col("_low") <= F.col("_high"))
+    first = F.greatest(quotient_up(col("n") + (op.end + 1), op.slide), lit(1))
+    last = quotient_down(col("n") + (op.start + 1), op.slide)
+    exploded = df.drop("t", "i").withColumns({"_low": first, "_high": last}).where(col("_low") <= col("_high"))
     exploded = exploded.withColumn("_k", F.explode(F.sequence("_low", "_high")))
-    rows = exploded.join(listed, F.col("_k") == F.col("_m"))
+    rows = exploded.join(listed, col("_k") == col("_m"))
     kept = [*attributes(stream.schema), *stamp, "o0"]
-    df = rows.select(*columns(kept), F.col("t").alias("wt"), F.col("i").alias("wi"))
+    df = rows.select(*columns(kept), col("t").alias("wt"), col("i").alias("wi"))
     return WindowsFrame(listed.select("t", "i"), df, stream.schema, (Key("o0"),), stamp)
 
 
@@ -113,31 +114,31 @@ def product(left: WindowsFrame, right: WindowsFrame, schema: Schema, run: Run) -
     latest = ticks
     for name, side in (("a", left), ("b", right)):
         # The last tick at or before: the first one at or after, with time turned round.
-        table = side.ticks.select((-F.col("t")).alias("_v"), (-F.col("t")).alias("_tick")).distinct()
-        probes = latest.withColumn("_v", -F.col("t"))
+        table = side.ticks.select((-col("t")).alias("_v"), (-col("t")).alias("_tick")).distinct()
+        probes = latest.withColumn("_v", -col("t"))
         turned = run.time_cut
         turned = replace(turned, first=-(turned.first + turned.width * turned.count))
         found = first_from(probes, table, keys=[], at=["_v"], payload="_tick", cut=turned, run=run)
-        latest = found.select(*columns(latest.columns), (-F.col("_tick_found")).alias(f"{name}t"))
-    latest = latest.where(F.col("at").isNotNull() & F.col("bt").isNotNull())
-    a = left.ticks.select(F.col("t").alias("_at"), F.col("i").alias("ai"))
-    b = right.ticks.select(F.col("t").alias("_bt"), F.col("i").alias("bi"))
-    paired = latest.join(a, F.col("at") == F.col("_at")).join(b, F.col("bt") == F.col("_bt"))
+        latest = found.select(*columns(latest.columns), (-col("_tick_found")).alias(f"{name}t"))
+    latest = latest.where(col("at").isNotNull() & col("bt").isNotNull())
+    a = left.ticks.select(col("t").alias("_at"), col("i").alias("ai"))
+    b = right.ticks.select(col("t").alias("_bt"), col("i").alias("bi"))
+    paired = latest.join(a, col("at") == col("_at")).join(b, col("bt") == col("_bt"))
     turn = Window.partitionBy("t").orderBy("ai", "bi")
     windows = paired.select("t", (F.row_number().over(turn) - 1).cast("bigint").alias("i"), "at", "ai", "bt", "bi")
     sides = []
     for p, side in (("l_", left), ("r_", right)):
-        sides.append(side.df.select(*(F.col(c).alias(f"{p}{c}") for c in side.df.columns)))
-    rows = windows.join(sides[0], (F.col("at") == F.col("l_wt")) & (F.col("ai") == F.col("l_wi")))
-    rows = rows.join(sides[1], (F.col("bt") == F.col("r_wt")) & (F.col("bi") == F.col("r_wi")))
+        sides.append(side.df.select(*(col(c).alias(f"{p}{c}") for c in side.df.columns)))
+    rows = windows.join(sides[0], (col("at") == col("l_wt")) & (col("ai") == col("l_wi")))
+    rows = rows.join(sides[1], (col("bt") == col("r_wt")) & (col("bi") == col("r_wi")))
     values = [*(f"l_{c}" for c in attributes(left.schema)), *(f"r_{c}" for c in attributes(right.schema))]
     phi = (*mapped(left.phi, lambda c: f"l_{c}"), *mapped(right.phi, lambda c: f"r_{c}"))
     order = [c for c in order_columns(phi) if c not in values]
     df = rows.select(
-        *(F.col(c).alias(f"c{k}") for k, c in enumerate(values)),
+        *(col(c).alias(f"c{k}") for k, c in enumerate(values)),
         *columns(dict.fromkeys([*order, *(c for c in order_columns(phi) if c in values)])),
-        F.col("t").alias("wt"),
-        F.col("i").alias("wi"),
+        col("t").alias("wt"),
+        col("i").alias("wi"),
     )
     return WindowsFrame(windows.select("t", "i"), df, schema, phi)
 
@@ -172,7 +173,7 @@ def _grouped(op: GroupBy, frame: WindowsFrame, names: Names) -> WindowsFrame:
             if a.function == "average_speed":
                 made.append(F.unix_micros(compiled(a.args[2], names)).alias(f"s{j}"))
     order = order_columns(frame.phi)
-    rows = frame.df.select(*made, *(F.col(c).alias(f"z{j}") for j, c in enumerate(order)), "wt", "wi")
+    rows = frame.df.select(*made, *(col(c).alias(f"z{j}") for j, c in enumerate(order)), "wt", "wi")
     keys = [f"k{j}" for j in range(len(op.keys))]
     location = op.child.schema.location
     values = aggregated(
@@ -185,15 +186,15 @@ def _grouped(op: GroupBy, frame: WindowsFrame, names: Names) -> WindowsFrame:
     )
     if not keys and op.empty_row:
         found = values.withColumnsRenamed({"wt": "_wt", "wi": "_wi"})
-        same = (F.col("t") == F.col("_wt")) & (F.col("i") == F.col("_wi"))
+        same = (col("t") == col("_wt")) & (col("i") == col("_wi"))
         joined = frame.ticks.join(found, same, "left")
         filled = [
-            (F.coalesce(F.col(f"a{j}"), F.lit(0)) if a.function == "count" else F.col(f"a{j}")).alias(f"a{j}")
+            (F.coalesce(col(f"a{j}"), lit(0)) if a.function == "count" else col(f"a{j}")).alias(f"a{j}")
             for j, (_, a) in enumerate(op.aggregates)
         ]
-        values = joined.select(F.col("t").alias("wt"), F.col("i").alias("wi"), *filled)
-    columns_ = [F.col(k).alias(f"c{j}") for j, k in enumerate(keys)]
-    columns_ += [F.col(f"a{j}").alias(f"c{len(keys) + j}") for j in range(len(op.aggregates))]
+        values = joined.select(col("t").alias("wt"), col("i").alias("wi"), *filled)
+    columns_ = [col(k).alias(f"c{j}") for j, k in enumerate(keys)]
+    columns_ += [col(f"a{j}").alias(f"c{len(keys) + j}") for j in range(len(op.aggregates))]
     df = values.select(*columns_, "wt", "wi")
     return replace(frame, df=df, schema=op.schema, phi=tuple(Key(f"c{j}") for j in range(len(keys))), stamp=())
 
@@ -201,32 +202,30 @@ def _grouped(op: GroupBy, frame: WindowsFrame, names: Names) -> WindowsFrame:
 def stream_of_windows(op: IStream | DStream | RStream, frame: WindowsFrame, run: Run) -> StreamFrame:
     """rStream, iStream and dStream: by value, against the window before; i numbers a tick's windows."""
     order = tuple(order_columns(frame.phi))
-    ticks = frame.ticks.where((F.col("t") >= run.start.t) & (F.col("t") <= run.end))
-    rows = frame.df.where((F.col("wt") >= run.start.t) & (F.col("wt") <= run.end))
+    ticks = frame.ticks.where((col("t") >= run.start.t) & (col("t") <= run.end))
+    rows = frame.df.where((col("wt") >= run.start.t) & (col("wt") <= run.end))
     kept = list(dict.fromkeys([*attributes(frame.schema), *order]))
     if isinstance(op, RStream):
-        df = rows.select(*columns(kept), F.col("wt").alias("t"), F.col("wi").alias("i"))
+        df = rows.select(*columns(kept), col("wt").alias("t"), col("wi").alias("i"))
         return StreamFrame(df, frame.schema, order, flat=False)
     listed = run.shared(ticks.sort("t", "i").zipWithIndex("w"))
-    numbered_rows = run.shared(
-        rows.join(listed, (F.col("wt") == F.col("t")) & (F.col("wi") == F.col("i"))).drop("t", "i")
-    )
+    numbered_rows = run.shared(rows.join(listed, (col("wt") == col("t")) & (col("wi") == col("i"))).drop("t", "i"))
     # What is emitted at window w: for I_S its rows but for those of the window before, for D_S the other way round.
     shift = 1 if isinstance(op, IStream) else -1
     values = attributes(frame.schema)
-    counts = numbered_rows.groupBy(*columns(values), "w").agg(F.count(F.lit(1)).alias("_count"))
-    counts = counts.select(*(F.col(c).alias(f"_{c}") for c in values), (F.col("w") + shift).alias("_w"), "_count")
+    counts = numbered_rows.groupBy(*columns(values), "w").agg(F.count(lit(1)).alias("_count"))
+    counts = counts.select(*(col(c).alias(f"_{c}") for c in values), (col("w") + shift).alias("_w"), "_count")
     turn = (
         Window.partitionBy(*columns(values), "w").orderBy(*columns(order))
         if order
-        else Window.partitionBy(*columns(values), "w").orderBy(F.lit(0))
+        else Window.partitionBy(*columns(values), "w").orderBy(lit(0))
     )
     ranked = numbered_rows.withColumn("_rank", F.row_number().over(turn))
-    same = equal(columns(values), columns(f"_{c}" for c in values)) & (F.col("w") == F.col("_w"))
-    rest = ranked.join(counts, same, "left").where(F.col("_rank") > F.coalesce("_count", F.lit(0)))
+    same = equal(columns(values), columns(f"_{c}" for c in values)) & (col("w") == col("_w"))
+    rest = ranked.join(counts, same, "left").where(col("_rank") > F.coalesce("_count", lit(0)))
     if isinstance(op, IStream):
-        df = rest.select(*columns(kept), F.col("wt").alias("t"), F.col("wi").alias("i"))
+        df = rest.select(*columns(kept), col("wt").alias("t"), col("wi").alias("i"))
         return StreamFrame(df, frame.schema, order, flat=False)
-    following = listed.select((F.col("w") - 1).alias("_before"), F.col("t"), F.col("i"))
-    df = rest.join(following, F.col("w") == F.col("_before")).select(*columns(kept), "t", "i")
+    following = listed.select((col("w") - 1).alias("_before"), col("t"), col("i"))
+    df = rest.join(following, col("w") == col("_before")).select(*columns(kept), "t", "i")
     return StreamFrame(df, frame.schema, order, flat=False)

@@ -12,6 +12,7 @@ from astralq.algebra.sources import UNITS, RelationSource, SensedSource, StreamS
 from astralq.errors import DataError, nearest
 from astralq.schema import BOOLEAN, Schema, Type
 from astralq.spark.batches import ALWAYS, NEVER
+from astralq.spark.columns import col, lit, long
 from astralq.spark.exact import Layout, double_layout
 from astralq.spark.frames import Key, Phi, RelationFrame, StreamFrame, attributes, columns
 from astralq.timeline import MAX_INSTANT, MIN_INSTANT, BatchId, Instant
@@ -38,9 +39,9 @@ class Sources:
     """The DataFrames of a query's sources by name; what is learnt of them is learnt once."""
 
     given: Mapping[str, DataFrame]
+    layouts: dict[tuple[str, int], Layout] = field(default_factory=dict)
     _times: dict[tuple[str, int], Times] = field(default_factory=dict)
     _streams: dict[str, StreamFrame] = field(default_factory=dict)
-    _layouts: dict[tuple[str, int], Layout] = field(default_factory=dict)
 
     def frame(self, source: Source) -> DataFrame:
         """The source's rows as they were given, with its attributes as c0, c1, … and the stamp if it has one."""
@@ -61,14 +62,14 @@ class Sources:
                 raise DataError(
                     f"the column {a.name!r} of the DataFrame for {source.name} is {found.upper()}, "
                     f"and {a.type} is declared",
-                    hint=f"cast it: df.withColumn('{a.name}', F.col('{a.name}').cast('{wanted}'))",
+                    hint=f"cast it: df.withColumn('{a.name}', col('{a.name}').cast('{wanted}'))",
                 )
         stamp = [there[c] for c in ("_t", "_i", "_n") if c in there and isinstance(source, StreamSource | SensedSource)]
         kept = [
-            F.col(f"`{there[a.name.lower()]}`").cast(spark_type(a.type)).alias(f"c{k}")
+            col(f"`{there[a.name.lower()]}`").cast(spark_type(a.type)).alias(f"c{k}")
             for k, a in enumerate(source.declared)
         ]
-        return df.select(*kept, *(F.col(f"`{c}`").alias(c.lower()) for c in stamp))
+        return df.select(*kept, *(col(f"`{c}`").alias(c.lower()) for c in stamp))
 
     def stream(self, source: StreamSource | SensedSource) -> StreamFrame:
         """003's receive: the tuples with their stamps, not numbered yet."""
@@ -80,7 +81,7 @@ class Sources:
         """What the timestamps from t0 on say."""
         key = (source.name, t0)
         if key not in self._times:
-            df = self._moments(source).where(F.col("t") >= t0)
+            df = self._moments(source).where(col("t") >= t0)
             found = df.agg(
                 F.min(F.struct("t", "i")).alias("first"), F.max("t").alias("last"), F.count("t").alias("rows")
             ).collect()[0]
@@ -91,33 +92,33 @@ class Sources:
     def layout(self, source: StreamSource, place: int) -> Layout:
         """How the values of an attribute that is a DOUBLE are cut for exact sums."""
         key = (source.name, place)
-        if key not in self._layouts:
-            self._layouts[key] = double_layout(self.frame(source), F.col(f"c{place}"))
-        return self._layouts[key]
+        if key not in self.layouts:
+            self.layouts[key] = double_layout(self.frame(source), col(f"c{place}"))
+        return self.layouts[key]
 
     def _moments(self, source: StreamSource | RelationSource) -> DataFrame:
         if isinstance(source, StreamSource):
             stream = self.stream(source)
             return stream.df.select("t", stream.batch.index.alias("i"))
         names = [n for n in (source.valid_from, source.valid_to, source.at) if n is not None]
-        zero = F.lit(0).cast("bigint").alias("i")
+        zero = long(0).alias("i")
         if not names:
-            return self.frame(source).limit(0).select(F.lit(0).cast("bigint").alias("t"), zero)
+            return self.frame(source).limit(0).select(long(0).alias("t"), zero)
         df = self.frame(source)
         moments = F.array(*(moment(source, n) for n in names))
-        return df.select(F.explode(moments).alias("t"), zero).where(F.col("t").isNotNull())
+        return df.select(F.explode(moments).alias("t"), zero).where(col("t").isNotNull())
 
 
 def failing(condition: Column, message: Column | str, value: Column) -> Column:
     """The value, or an error where the condition is true: bad data stop a run, they are never passed over."""
-    text = F.lit(message) if isinstance(message, str) else message
+    text = lit(message) if isinstance(message, str) else message
     return F.when(condition, F.raise_error(text).cast("bigint")).otherwise(value)
 
 
 def moment(source: StreamSource | RelationSource, name: str) -> Column:
     """A timestamp attribute in microseconds; a number counts its unit, rounded to microseconds if it is a DOUBLE."""
     k = source.declared.index(name)
-    attribute, value = source.declared[name], F.col(f"c{k}")
+    attribute, value = source.declared[name], col(f"c{k}")
     if source.unit is None:
         return F.unix_micros(value)
     per = UNITS[source.unit]
@@ -125,24 +126,22 @@ def moment(source: StreamSource | RelationSource, name: str) -> Column:
     if attribute.type.name == "DOUBLE":
         # Whole seconds and the rest apart: both are exact, so that only the last step rounds.
         not_a_time = F.isnan(value) | (F.abs(value) * per > float(MAX_INSTANT))
-        whole = F.floor(F.when(not_a_time, F.lit(0.0)).otherwise(value))
+        whole = F.floor(F.when(not_a_time, lit(0.0)).otherwise(value))
         micros = whole * per + F.floor((value - whole.cast("double")) * per + 0.5)
-        checked = failing(
-            not_a_time, F.concat(F.lit(f"{what}: "), value.cast("string"), F.lit(" is not a time")), micros
-        )
+        checked = failing(not_a_time, F.concat(lit(f"{what}: "), value.cast("string"), lit(" is not a time")), micros)
     elif attribute.type.name == "DECIMAL":
-        exact = value * F.lit(per)
+        exact = value * lit(per)
         checked = failing(
             exact != F.floor(exact),
             F.concat(
-                F.lit(f"{what}: "),
+                lit(f"{what}: "),
                 value.cast("string"),
-                F.lit(f" {source.unit.lower()} are not a whole number of microseconds"),
+                lit(f" {source.unit.lower()} are not a whole number of microseconds"),
             ),
             exact.cast("bigint"),
         )
     else:
-        checked = value.cast("bigint") * F.lit(per)
+        checked = value.cast("bigint") * lit(per)
     outside = (checked < MIN_INSTANT) | (checked > MAX_INSTANT)
     return failing(outside, f"{what}: a time in {name!r} is out of range", checked)
 
@@ -155,11 +154,11 @@ def _received(source: StreamSource | SensedSource, df: DataFrame) -> StreamFrame
                 f"the stream {source.name} has no timestamp of its own",
                 hint="declare which attribute holds the time, or give a DataFrame with the columns _t and _i",
             )
-        stamp = [F.col("_t").cast("bigint").alias("t")]
+        stamp = [col("_t").cast("bigint").alias("t")]
         flat = "_i" not in df.columns
-        stamp += [] if flat else [F.col("_i").cast("bigint").alias("i")]
+        stamp += [] if flat else [col("_i").cast("bigint").alias("i")]
         if "_n" in df.columns:
-            df = df.select(*columns(attributes(schema)), *stamp, F.col("_n").cast("bigint").alias("o0"))
+            df = df.select(*columns(attributes(schema)), *stamp, col("_n").cast("bigint").alias("o0"))
             return StreamFrame(df, schema, ("o0",), flat)
         return StreamFrame(df.select(*columns(attributes(schema)), *stamp), schema, tuple(attributes(schema)), flat)
     t = moment(source, source.timestamp)
@@ -168,7 +167,7 @@ def _received(source: StreamSource | SensedSource, df: DataFrame) -> StreamFrame
     order = tuple(dict.fromkeys([*order, *attributes(schema)]))
     df = df.select(*columns(attributes(schema)), failing(t.isNull(), missing, t).alias("t"))
     if source.batch_by is not None:
-        i = F.col(f"c{schema.index(source.batch_by)}").cast("bigint")
+        i = col(f"c{schema.index(source.batch_by)}").cast("bigint")
         wrong = f"stream {source.name}: a batch index in {source.batch_by!r} is not 0, 1, 2, …"
         df = df.withColumn("i", failing(i.isNull() | (i < 0), wrong, i))
     elif source.batch_each_row:
@@ -187,21 +186,21 @@ def relation(source: RelationSource, df: DataFrame) -> RelationFrame:
     schema = source.schema
     by = [f"c{schema.index(n)}" for n in source.position_by]
     order = list(dict.fromkeys([*by, *attributes(schema)]))
-    start, end = F.lit(ALWAYS), F.lit(NEVER)
+    start, end = lit(ALWAYS), lit(NEVER)
     if source.valid_from is not None:
         since = moment(source, source.valid_from)
         start = failing(since.isNull(), f"a row of relation {source.name} has no {source.valid_from!r}", since)
         if source.valid_to is not None:
             until = moment(source, source.valid_to)
             early = f"relation {source.name}: a row is valid to a time before it is valid from"
-            end = failing(until < start, early, F.coalesce(until, F.lit(NEVER)))
-    copies = Window.partitionBy(*columns(order)).orderBy(F.lit(0))
+            end = failing(until < start, early, F.coalesce(until, lit(NEVER)))
+    copies = Window.partitionBy(*columns(order)).orderBy(lit(0))
     df = df.select(
         *columns(attributes(schema)),
         (F.row_number().over(copies) - 1).cast("bigint").alias("o0"),
         start.cast("bigint").alias("ft"),
         end.cast("bigint").alias("tt"),
-    ).where(F.col("ft") < F.col("tt"))
+    ).where(col("ft") < col("tt"))
     phi, made = _phi_of([*order, "o0"])
     df = df.select(*columns(attributes(schema)), *made, "ft", "tt")
     return RelationFrame(df, schema, phi, flat=True, endless=source.valid_to is None)
@@ -209,21 +208,21 @@ def relation(source: RelationSource, df: DataFrame) -> RelationFrame:
 
 def _phi_of(order: Sequence[str]) -> tuple[Phi, list[Column]]:
     phi: Phi = tuple(Key(f"p{k}") for k in range(len(order)))
-    return phi, [F.col(old).alias(f"p{k}") for k, old in enumerate(order)]
+    return phi, [col(old).alias(f"p{k}") for k, old in enumerate(order)]
 
 
 def _log(source: RelationSource, df: DataFrame) -> tuple[DataFrame, Schema]:
     """The log's rows as kept attributes k0, k1, …, the sign, the time, and the order of the changes."""
     assert source.change is not None
     assert source.at is not None
-    change = F.col(f"c{source.declared.index(source.change)}")
+    change = col(f"c{source.declared.index(source.change)}")
     is_plus = change if source.declared[source.change].type == BOOLEAN else change == "+"
     is_minus = ~change if source.declared[source.change].type == BOOLEAN else change == "-"
     neither = f"relation {source.name}: a change in {source.change!r} is neither '+' nor '-'"
-    sign = failing(~F.coalesce(is_plus | is_minus, F.lit(False)), neither, F.when(is_plus, 1).otherwise(0))
+    sign = failing(~F.coalesce(is_plus | is_minus, lit(False)), neither, F.when(is_plus, 1).otherwise(0))
     t = moment(source, source.at)
-    kept = [F.col(f"c{source.declared.index(n)}").alias(f"k{k}") for k, n in enumerate(source.schema.names)]
-    by = [F.col(f"c{source.declared.index(n)}").alias(f"b{k}") for k, n in enumerate(source.position_by)]
+    kept = [col(f"c{source.declared.index(n)}").alias(f"k{k}") for k, n in enumerate(source.schema.names)]
+    by = [col(f"c{source.declared.index(n)}").alias(f"b{k}") for k, n in enumerate(source.position_by)]
     missing = f"a row of relation {source.name} has no {source.at!r}"
     df = df.select(
         *kept, *by, sign.cast("int").alias("plus"), failing(t.isNull(), missing, t).cast("bigint").alias("t")
@@ -241,9 +240,9 @@ def _replayed(source: RelationSource, df: DataFrame) -> RelationFrame:
     numbered = Window.partitionBy(*columns(place), "plus").orderBy(*columns(replay))
     log = log.withColumn("number", (F.row_number().over(numbered) - 1).cast("bigint"))
     versions = _keyed(source, log, replay) if source.key else _unkeyed(log, kept, replay)
-    made = [F.col(f"p{k}") for k in range(len(place) + 1)]
-    attributes_ = [F.col(k).alias(f"c{j}") for j, k in enumerate(kept)]
-    held = versions.where(F.col("ft") < F.col("tt")).select(*attributes_, *made, "ft", "tt")
+    made = [col(f"p{k}") for k in range(len(place) + 1)]
+    attributes_ = [col(k).alias(f"c{j}") for j, k in enumerate(kept)]
+    held = versions.where(col("ft") < col("tt")).select(*attributes_, *made, "ft", "tt")
     phi: Phi = tuple(Key(f"p{k}") for k in range(len(place) + 1))
     # A key whose row is replaced by an equal one keeps the same tuple.
     return RelationFrame(held, schema, phi, flat=True, coalesced=not source.key, one_row_per_phi=not source.key)
@@ -257,17 +256,17 @@ def _unkeyed(log: DataFrame, kept: Sequence[str], replay: Sequence[str]) -> Data
     window = Window.partitionBy(*columns(kept)).orderBy(*columns(replay))
     upto = window.rowsBetween(Window.unboundedPreceding, Window.currentRow)
     before = window.rowsBetween(Window.unboundedPreceding, -1)
-    df = log.withColumn("balance", F.sum(F.col("plus") * 2 - 1).over(upto))
-    lowest = F.least(F.coalesce(F.min("balance").over(before), F.lit(0)), F.lit(0))
-    df = df.withColumn("finds", (F.col("plus") == 0) & (F.col("balance") >= lowest))
+    df = log.withColumn("balance", F.sum(col("plus") * 2 - 1).over(upto))
+    lowest = F.least(F.coalesce(F.min("balance").over(before), lit(0)), lit(0))
+    df = df.withColumn("finds", (col("plus") == 0) & (col("balance") >= lowest))
     place = [c for c in log.columns if c not in ("t", "plus", "number")]
-    made = [F.col(c).alias(f"p{k}") for k, c in enumerate([*[c for c in replay if c in place], "number"])]
+    made = [col(c).alias(f"p{k}") for k, c in enumerate([*[c for c in replay if c in place], "number"])]
     turn = Window.partitionBy(*columns(kept), "role").orderBy(*columns(replay))
-    role = F.when(F.col("plus") == 1, 1).when(F.col("finds"), 0)
-    df = df.withColumn("role", role).where(F.col("role").isNotNull()).withColumn("turn", F.row_number().over(turn))
+    role = F.when(col("plus") == 1, 1).when(col("finds"), 0)
+    df = df.withColumn("role", role).where(col("role").isNotNull()).withColumn("turn", F.row_number().over(turn))
     pair = Window.partitionBy(*columns(kept), "turn")
-    df = df.withColumn("end", F.min(F.when(F.col("role") == 0, F.col("t"))).over(pair)).where(F.col("role") == 1)
-    return df.select(*columns(kept), *made, F.col("t").alias("ft"), F.coalesce("end", F.lit(NEVER)).alias("tt"))
+    df = df.withColumn("end", F.min(F.when(col("role") == 0, col("t"))).over(pair)).where(col("role") == 1)
+    return df.select(*columns(kept), *made, col("t").alias("ft"), F.coalesce("end", lit(NEVER)).alias("tt"))
 
 
 def _keyed(source: RelationSource, log: DataFrame, replay: Sequence[str]) -> DataFrame:
@@ -277,8 +276,8 @@ def _keyed(source: RelationSource, log: DataFrame, replay: Sequence[str]) -> Dat
     place = [c for c in replay if c not in ("t", "plus")]
     df = log.withColumn("next_t", F.lead("t").over(window))
     # Only the last change of a key at a timestamp counts: what comes before it holds for no time at all.
-    last = df.where(F.col("next_t").isNull() | (F.col("next_t") > F.col("t")))
-    begins = F.when(F.coalesce(F.lag("plus").over(window), F.lit(0)) == 0, 1).otherwise(0)
+    last = df.where(col("next_t").isNull() | (col("next_t") > col("t")))
+    begins = F.when(F.coalesce(F.lag("plus").over(window), lit(0)) == 0, 1).otherwise(0)
     last = last.withColumn("begins", begins)
     upto = window.rowsBetween(Window.unboundedPreceding, Window.currentRow)
     last = last.withColumn("chain", F.sum("begins").over(upto))
@@ -287,5 +286,5 @@ def _keyed(source: RelationSource, log: DataFrame, replay: Sequence[str]) -> Dat
     made = [F.first(c).over(whole).alias(f"p{k}") for k, c in enumerate([*place, "number"])]
     kept = [f"k{k}" for k in range(len(source.schema))]
     return last.select(
-        *columns(kept), "plus", *made, F.col("t").alias("ft"), F.coalesce("next_t", F.lit(NEVER)).alias("tt")
-    ).where(F.col("plus") == 1)
+        *columns(kept), "plus", *made, col("t").alias("ft"), F.coalesce("next_t", lit(NEVER)).alias("tt")
+    ).where(col("plus") == 1)

@@ -9,6 +9,7 @@ from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F  # noqa: N812
 
 from astralq.space import EARTH_RADIUS_M
+from astralq.spark.columns import col, lit
 from astralq.spark.context import Run
 from astralq.spark.frames import columns
 from astralq.spark.scan import Sequenced
@@ -24,14 +25,14 @@ def leg(a: Column, b: Column, *, planar: bool) -> Column:
         s1 = F.sin((phi2 - phi1) / 2)
         s2 = F.sin(F.radians(b["x"] - a["x"]) / 2)
         part = s1 * s1 + F.cos(phi1) * F.cos(phi2) * s2 * s2
-        metres = F.lit(2 * EARTH_RADIUS_M) * F.asin(F.sqrt(F.least(F.lit(1.0), part)))
+        metres = lit(2 * EARTH_RADIUS_M) * F.asin(F.sqrt(F.least(lit(1.0), part)))
     return F.floor(metres * 1000 + 0.5).cast("bigint")
 
 
 def located_points(df: DataFrame, at: Sequence[str]) -> DataFrame:
     """With `point`, a struct of x and y; NULL where a tuple has no location."""
-    x, y = (F.col(c).cast("double") for c in at)
-    finite = (F.abs(x) < F.lit(math.inf)) & (F.abs(y) < F.lit(math.inf))
+    x, y = (col(c).cast("double") for c in at)
+    finite = (F.abs(x) < lit(math.inf)) & (F.abs(y) < lit(math.inf))
     return df.withColumn("point", F.when(finite, F.struct(x.alias("x"), y.alias("y"))))
 
 
@@ -43,7 +44,7 @@ def legs(df: DataFrame, keys: Sequence[str], order: Sequence[str], run: Run, *, 
         known = df.withColumn("_from", F.last("point", ignorenulls=True).over(before))
     else:
         known = Sequenced(run.shared(df), (), tuple(order), run.time_cut).last_known("point", "_from")
-    moved = known.withColumn("d", F.coalesce(leg(F.col("_from"), F.col("point"), planar=planar), F.lit(0)))
+    moved = known.withColumn("d", F.coalesce(leg(col("_from"), col("point"), planar=planar), lit(0)))
     moved = moved.drop("_from", "point")
     total = Sequenced(moved if keys else run.shared(moved), tuple(keys), tuple(order), run.time_cut).running(
         {"d": "sum"}, []

@@ -9,6 +9,7 @@ from pyspark.sql import functions as F  # noqa: N812
 
 from astralq.algebra.streamers import DStream, Identity, IStream, RStream
 from astralq.spark.batches import NEVER, Id, greatest, le, literal, lt
+from astralq.spark.columns import col, lit, long
 from astralq.spark.context import Run
 from astralq.spark.domain import floored
 from astralq.spark.frames import RelationFrame, StreamFrame, attributes, columns, unflattened
@@ -32,25 +33,25 @@ def stream_of(op: Streamer, frame: RelationFrame, run: Run) -> StreamFrame:
     frame = marked(frame, run)
     if isinstance(op, IStream):
         seen = frame.df.where(_new(frame, run))
-        return _emitted(_at(seen, _begins(frame, run), frame), frame, flat=frame.flat and run.start.i == 0)
-    gone = frame.df.where(F.col("_ends") & lt(literal(run.start), frame.end) & le(frame.end, literal(run.last)))
+        return _emitted(_at(seen, _begins(frame, run), frame), frame, flat=frame.flat and run.seen_from.i == 0)
+    gone = frame.df.where(col("_ends") & lt(literal(run.seen_from), frame.end) & le(frame.end, literal(run.last)))
     return _emitted(_at(gone, frame.end, frame), frame, flat=frame.flat)
 
 
 def _observed(frame: RelationFrame, run: Run) -> Column:
     """Whether a run sees the row at all: it begins before the end, and ends after the start."""
-    return le(frame.start, literal(run.last)) & lt(literal(run.start), frame.end)
+    return le(frame.start, literal(run.last)) & lt(literal(run.seen_from), frame.end)
 
 
 def _new(frame: RelationFrame, run: Run) -> Column:
     """Whether a run sees the row's identity come: where it begins, or at the start if it holds there already."""
-    start = literal(run.start)
-    held = lt(frame.start, start) & lt(start, frame.end)
-    return (F.col("_begins") & le(start, frame.start) & le(frame.start, literal(run.last))) | held
+    start = literal(run.seen_from)
+    held = le(frame.start, start) & lt(start, frame.end)
+    return (col("_begins") & lt(start, frame.start) & le(frame.start, literal(run.last))) | held
 
 
 def _begins(frame: RelationFrame, run: Run) -> Id:
-    return greatest(frame.start, literal(run.start))
+    return greatest(frame.start, literal(run.seen_from))
 
 
 def _at(df: DataFrame, b: Id, frame: RelationFrame) -> DataFrame:
@@ -61,13 +62,13 @@ def _at(df: DataFrame, b: Id, frame: RelationFrame) -> DataFrame:
 
 def _emitted(df: DataFrame, frame: RelationFrame, *, flat: bool) -> StreamFrame:
     if not flat and "i" not in df.columns:
-        df = df.withColumn("i", F.lit(0).cast("bigint"))
+        df = df.withColumn("i", long(0))
     return StreamFrame(df, frame.schema, tuple(frame.order), flat)
 
 
 def _grid(every: int, run: Run) -> tuple[int, int]:
     """The first and the last k with t0 + k·every observed; R(t, 0) is not seen where a run begins at (t, i > 0)."""
-    first = run.start.t + (1 if run.start.i > 0 else 0)
+    first = run.seen_from.t + (1 if run.seen_from.i > 0 else 0)
     return max(0, -((run.t0 - first) // every)), (run.end - run.t0) // every
 
 
@@ -75,20 +76,20 @@ def _every(frame: RelationFrame, every: int, run: Run) -> DataFrame:
     """R_S^r: each row at each t0 + k·every at which it holds (001 D25)."""
     first, last = _grid(every, run)
     starts, ends = (_reached(b, every, run) for b in (frame.start, frame.end))
-    low, high = F.greatest(starts, F.lit(first)), F.least(ends - 1, F.lit(last))
-    ranged = frame.df.withColumns({"_low": low, "_high": high}).where(F.col("_low") <= F.col("_high"))
+    low, high = F.greatest(starts, lit(first)), F.least(ends - 1, lit(last))
+    ranged = frame.df.withColumns({"_low": low, "_high": high}).where(col("_low") <= col("_high"))
     if frame.stride == every and frame.lifetime == every:
-        exploded = ranged.withColumn("_k", F.col("_low"))
+        exploded = ranged.withColumn("_k", col("_low"))
     else:
         exploded = ranged.withColumn("_k", F.explode(F.sequence("_low", "_high")))
-    return exploded.withColumn("t", F.col("_k") * every + F.lit(run.t0))
+    return exploded.withColumn("t", col("_k") * every + lit(run.t0))
 
 
 def _reached(b: Id, every: int, run: Run) -> Column:
     """The first k with (t0 + k·every, 0) at or after a batch identifier."""
-    t = F.least(F.greatest(b.t, F.lit(run.t0 - every)), F.lit(run.end + 2 * every))
+    t = F.least(F.greatest(b.t, lit(run.t0 - every)), lit(run.end + 2 * every))
     later = t if b.i is None else F.when(b.i > 0, t + 1).otherwise(t)
-    return quotient_up(later - F.lit(run.t0), every)
+    return quotient_up(later - lit(run.t0), every)
 
 
 def _gridded(frame: RelationFrame, every: int, run: Run) -> RelationFrame:
@@ -96,8 +97,8 @@ def _gridded(frame: RelationFrame, every: int, run: Run) -> RelationFrame:
     first, last = _grid(every, run)
     scanned = floored(frame, every, run.t0)
     begin, end = run.t0 + first * every, run.t0 + (last + 1) * every
-    clipped = scanned.with_interval(greatest(scanned.start, Id(F.lit(begin))), scanned.end)
-    return replace(clipped, df=clipped.df.where(F.col("ft") < end), coalesced=False)
+    clipped = scanned.with_interval(greatest(scanned.start, Id(lit(begin))), scanned.end)
+    return replace(clipped, df=clipped.df.where(col("ft") < end), coalesced=False)
 
 
 # R_S^u
@@ -107,7 +108,7 @@ def _states(op: RStream, frame: RelationFrame, run: Run) -> StreamFrame:
     """The whole state at every change, or at insertions only: change points are numbered, and each row is repeated
     for the numbers from its beginning to its end."""
     seen = unflattened(replace(frame, df=frame.df.where(_observed(frame, run))))
-    flat = frame.flat and run.start.i == 0
+    flat = frame.flat and run.seen_from.i == 0
     begin = _begins(seen, run)
     rows = seen.df.withColumns(
         {
@@ -116,9 +117,9 @@ def _states(op: RStream, frame: RelationFrame, run: Run) -> StreamFrame:
         }
     )
     rows = run.shared(rows)
-    points = rows.where(_new(seen, run)).select(F.col("_from").alias("at"))
+    points = rows.where(_new(seen, run)).select(col("_from").alias("at"))
     if not op.on_insert:
-        gone = rows.where(F.col("_ends") & le(seen.end, literal(run.last))).select(F.col("_to").alias("at"))
+        gone = rows.where(col("_ends") & le(seen.end, literal(run.last))).select(col("_to").alias("at"))
         points = points.union(gone)
     numbered = run.shared(points.distinct().sort("at").zipWithIndex("k"))
     keys = dict.fromkeys([*attributes(frame.schema), *frame.order])
@@ -127,19 +128,19 @@ def _states(op: RStream, frame: RelationFrame, run: Run) -> StreamFrame:
     count = numbered.agg(F.count("k").alias("_count"))
     rows = rows.crossJoin(F.broadcast(count))
     upto = F.coalesce("_last", "_count") - 1
-    repeated = rows.where(F.col("_first") <= upto)
+    repeated = rows.where(col("_first") <= upto)
     exploded = repeated.withColumn("_k", F.explode(F.sequence("_first", upto)))
-    joined = exploded.join(numbered, F.col("_k") == F.col("k"))
-    stamp = [F.col("at.t").alias("t")] + ([] if flat else [F.col("at.i").alias("i")])
+    joined = exploded.join(numbered, col("_k") == col("k"))
+    stamp = [col("at.t").alias("t")] + ([] if flat else [col("at.i").alias("i")])
     return StreamFrame(joined.select(*columns(keys), *stamp), frame.schema, tuple(frame.order), flat)
 
 
 def _rank(rows: DataFrame, numbered: DataFrame, end: str, name: str, run: Run) -> DataFrame:
     """The number of the first change point at or after one end of each row; ends need not be such points."""
-    table = numbered.select(F.col("at.t").alias("_t"), F.col("at.i").alias("_i"), F.col("k").alias("_number"))
-    probes = rows.withColumns({"_t": F.col(f"{end}.t"), "_i": F.col(f"{end}.i")})
+    table = numbered.select(col("at.t").alias("_t"), col("at.i").alias("_i"), col("k").alias("_number"))
+    probes = rows.withColumns({"_t": col(f"{end}.t"), "_i": col(f"{end}.i")})
     found = first_from(probes, table, keys=[], at=["_t", "_i"], payload="_number", cut=run.time_cut, run=run)
-    return found.select(*columns(rows.columns), F.col("_number_found").alias(name))
+    return found.select(*columns(rows.columns), col("_number_found").alias(name))
 
 
 # By value
@@ -152,23 +153,23 @@ def _by_value(op: IStream | DStream, frame: RelationFrame, run: Run) -> StreamFr
     start = _begins(frame, run)
     df = frame.df.where(_observed(frame, run))
     df = df.withColumns({"ft": start.t, "fi": start.index})
-    marks = [F.col(c).alias(f"_v{k}") for k, c in enumerate(values)]
+    marks = [col(c).alias(f"_v{k}") for k, c in enumerate(values)]
     keys = tuple(f"_v{k}" for k in range(len(values)))
-    entries = df.select(*marks, F.col("ft").alias("at"), F.col("fi").alias("ai"), F.lit(1).alias("d"))
-    exits = df.select(*marks, F.col("tt").alias("at"), F.col("ti").alias("ai"), F.lit(-1).alias("d"))
+    entries = df.select(*marks, col("ft").alias("at"), col("fi").alias("ai"), lit(1).alias("d"))
+    exits = df.select(*marks, col("tt").alias("at"), col("ti").alias("ai"), lit(-1).alias("d"))
     net = entries.union(exits).groupBy(*keys, "at", "ai").agg(F.sum("d").alias("d"))
     inserts = isinstance(op, IStream)
-    wanted = net.where((F.col("d") > 0) if inserts else (F.col("d") < 0))
+    wanted = net.where((col("d") > 0) if inserts else (col("d") < 0))
     end = literal(run.last)
-    wanted = wanted.where(le(Id(F.col("at"), F.col("ai")), end) & (F.col("at") < NEVER))
+    wanted = wanted.where(le(Id(col("at"), col("ai")), end) & (col("at") < NEVER))
     same = equal(columns(values), columns(keys))
-    point = Id(F.col("at"), F.col("ai"))
-    first, last = Id(F.col("ft"), F.col("fi")), Id(F.col("tt"), F.col("ti"))
+    point = Id(col("at"), col("ai"))
+    first, last = Id(col("ft"), col("fi")), Id(col("tt"), col("ti"))
     # I_S looks at the state from the point on, D_S at the one before it.
     there = (le(first, point) & lt(point, last)) if inserts else (lt(first, point) & le(point, last))
     joined = df.join(wanted, same & there)
     high = Window.partitionBy(*keys, "at", "ai").orderBy(*(F.desc_nulls_last(c) for c in frame.order))
-    ranked = joined.withColumn("_rank", F.row_number().over(high)).where(F.col("_rank") <= F.abs("d"))
+    ranked = joined.withColumn("_rank", F.row_number().over(high)).where(col("_rank") <= F.abs("d"))
     kept = dict.fromkeys([*values, *frame.order])
-    emitted = ranked.select(*columns(kept), F.col("at").alias("t"), F.col("ai").alias("i"))
+    emitted = ranked.select(*columns(kept), col("at").alias("t"), col("ai").alias("i"))
     return StreamFrame(emitted, frame.schema, tuple(frame.order), flat=False)

@@ -10,6 +10,7 @@ from pyspark.sql import functions as F  # noqa: N812
 from astralq.algebra.relational import Project, Select
 from astralq.algebra.stream_ops import Spread
 from astralq.algebra.ticks import Tick
+from astralq.spark.columns import col, lit
 from astralq.spark.expressions import Names, bounding_boxes, compiled, reads_position
 from astralq.spark.frames import StreamFrame, attributes, columns
 from astralq.spark.scan import Shares, numbered
@@ -21,9 +22,9 @@ def _names(op: Select | Project, stream: StreamFrame, run: Shares) -> tuple[Name
     exprs = [op.condition] if isinstance(op, Select) else [e for _, e in op.items]
     if any(reads_position(e, op.child.schema) for e in exprs):
         stream = numbered(stream, run)
-    made = {"st": F.col("t")} | ({} if stream.flat else {"si": F.col("i")})
+    made = {"st": col("t")} | ({} if stream.flat else {"si": col("i")})
     if stream.numbered:
-        made["sn"] = F.col("n")
+        made["sn"] = col("n")
     return Names(op.child.schema, attributes(stream.schema), tuple(made)), replace(
         stream, df=stream.df.withColumns(made)
     )
@@ -50,17 +51,15 @@ def project(op: Project, stream: StreamFrame, run: Shares) -> StreamFrame:
     names, stream = _names(op, stream, run)
     order = {name: f"q{k}" for k, name in enumerate(stream.order)}
     items = [compiled(e, names).alias(f"c{k}") for k, (_, e) in enumerate(op.items)]
-    df = stream.df.select(
-        *items, *columns(stream.stamp_columns), *(F.col(old).alias(new) for old, new in order.items())
-    )
+    df = stream.df.select(*items, *columns(stream.stamp_columns), *(col(old).alias(new) for old, new in order.items()))
     return replace(stream, df=df, schema=op.schema, order=tuple(order.values()))
 
 
 def from_start(stream: StreamFrame, t0: Instant, until: Instant | None) -> StreamFrame:
     """Tuples before t0 are ignored, and so are those after the end; positions begin there (000 D3)."""
-    df = stream.df.where(F.col("t") >= t0)
+    df = stream.df.where(col("t") >= t0)
     if until is not None:
-        df = df.where(F.col("t") <= until)
+        df = df.where(col("t") <= until)
     return _plain(replace(stream, df=df))
 
 
@@ -80,7 +79,7 @@ def spread(op: Spread, stream: StreamFrame) -> StreamFrame:
         *columns(attributes(stream.schema)),
         "t",
         (index - 1).cast("bigint").alias("i"),
-        *(F.col(old).alias(new) for old, new in renamed.items()),
+        *(col(old).alias(new) for old, new in renamed.items()),
     )
     return replace(stream, df=df, order=tuple(renamed.values()), flat=False)
 
@@ -91,7 +90,7 @@ def ticked(op: Tick, stream: StreamFrame) -> StreamFrame:
     order = {name: f"q{k}" for k, name in enumerate(inside)}
     df = stream.df.select(
         *columns(attributes(stream.schema)),
-        (F.col("t") - F.pmod("t", F.lit(op.period))).alias("t"),
-        *(F.col(old).alias(new) for old, new in order.items()),
+        (col("t") - F.pmod("t", lit(op.period))).alias("t"),
+        *(col(old).alias(new) for old, new in order.items()),
     )
     return replace(stream, df=df, order=tuple(order.values()), flat=True)

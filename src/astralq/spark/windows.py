@@ -17,6 +17,7 @@ from astralq.algebra.schedules import Continuous, Measure, Periodic, TimeSchedul
 from astralq.algebra.scopes import Back, BatchStart, Bound, Linear, OfInstant, check_rules, check_window, fixed_width
 from astralq.algebra.windows import WindowSpec
 from astralq.spark.batches import NEVER, Id, at, choose, greatest
+from astralq.spark.columns import col, lit, long
 from astralq.spark.context import Run
 from astralq.spark.evaluations import Evaluations
 from astralq.spark.frames import Key, RelationFrame, StreamFrame, attributes, columns, holds, interval
@@ -50,12 +51,12 @@ class _Windows:
         """The first j ≥ 0 with bound(j) ≥ value; NULL: never."""
         assert bound is not None
         if bound.slope == 0:
-            return F.when(F.lit(bound.offset) >= value, F.lit(0).cast("bigint"))
-        return F.greatest(F.lit(0).cast("bigint"), quotient_up(value - F.lit(bound.offset), bound.slope))
+            return F.when(lit(bound.offset) >= value, long(0))
+        return at_least_zero(value, -bound.offset, bound.slope)
 
     def _first_beyond(self, bound: Linear, value: Column) -> Column:
         """The first j ≥ 0 with bound(j) > value."""
-        return self._first_at_least(bound, value + 1)
+        return self._first_at_least(Linear(bound.slope, bound.offset - 1), value)
 
     def _linear(self, bound: Bound) -> Linear:
         """A bound on the schedule's own measure as a function of j."""
@@ -72,14 +73,14 @@ class _Windows:
         """Schedule and scope both on time: closed forms, or a list of evaluations."""
         spec = self.spec
         lo, hi = spec.scope.lo, spec.scope.hi
-        t = F.col("t")
+        t = col("t")
         df = stream.df
         lifetime: int | None = None
         if isinstance(spec.schedule, Continuous):
             assert isinstance(lo, Back)
             assert isinstance(hi, Back)
-            enter: Column = t + F.lit(hi.amount)
-            leave: Column = t + F.lit(lo.amount + 1)
+            enter: Column = t + lit(hi.amount)
+            leave: Column = t + lit(lo.amount + 1)
             lifetime = lo.amount + 1 - hi.amount if stream.flat else None
         elif isinstance(spec.schedule, Periodic):
             every, origin = spec.schedule.every, spec.schedule.origin(self.run.t0)
@@ -93,9 +94,12 @@ class _Windows:
             table = Evaluations.of(spec, self.run, session_of(stream))
             df = table.entering(df.withColumn("_v", t), self.run.time_cut, "enter")
             df = table.leaving(df, self.run.time_cut, "leave")
-            enter, leave = F.col("enter"), F.col("leave")
-        start = greatest(at(F.coalesce(enter, F.lit(NEVER))), stream.batch)
-        end = Id(F.coalesce(leave, F.lit(NEVER)))
+            enter, leave = col("enter"), col("leave")
+        if lifetime is None:
+            enter, leave = (F.coalesce(e, lit(NEVER)) for e in (enter, leave))
+        # An evaluation that has reached a tuple is not before it; batches of its own instant can be.
+        start = at(enter) if stream.flat else greatest(at(enter), stream.batch)
+        end = at(leave)
         return self._frame(
             stream, df, start, end, lifetime=lifetime, endless=_is_landmark(lo), shared=not _is_continuous(spec)
         )
@@ -118,7 +122,7 @@ class _Windows:
         if scope.measure is not Measure.POSITION:
             start = greatest(start, positions.batch)
         elif isinstance(scope.lo, Linear) and scope.lo.slope == 0:
-            df = df.where(F.col("p") >= scope.lo.offset)
+            df = df.where(col("p") >= scope.lo.offset)
         return self._frame(stream, df, start, leave, endless=_is_landmark(scope.lo))
 
     @property
@@ -161,7 +165,7 @@ class _Windows:
         if which == "leave" and width is None and isinstance(scope.lo, Linear):
             if scope.lo.slope == 0:
                 return self._never(positions)
-            return self._evaluated(positions, self._first_beyond(self._linear(scope.lo), F.col("p")), which)
+            return self._evaluated(positions, self._first_beyond(self._linear(scope.lo), col("p")), which)
         if self._direct:
             if which == "enter":
                 return self._next_evaluation(positions, positions.batch, which)
@@ -170,15 +174,15 @@ class _Windows:
             return self._next_evaluation(positions, positions.found("later"), which)
         # The position that hi has to reach
         if which == "enter":
-            target: Column = F.col("b0")
+            target: Column = col("b0")
         elif isinstance(scope.lo, BatchStart):
-            target = F.col("b1") + 1
+            target = col("b1") + 1
         else:
             assert width is not None
-            positions = positions.batch_at(F.col("p") + (width + 1), "other", ["b0"])
-            target = F.col("other_b0")
+            positions = positions.batch_at(col("p") + (width + 1), "other", ["b0"])
+            target = col("other_b0")
         positions = positions.with_columns(**{f"{which}_at": target})
-        return self._when_reached(positions, F.col(f"{which}_at"), which)
+        return self._when_reached(positions, col(f"{which}_at"), which)
 
     def _when_reached(self, positions: Positions, target: Column, which: str) -> tuple[Positions, Id]:
         """The evaluation at which hi, counted in positions, has reached a position."""
@@ -186,7 +190,7 @@ class _Windows:
         if schedule.measure is Measure.POSITION:
             return self._evaluated(positions, self._first_at_least(self._linear(scope.hi), target), which)
         assert isinstance(scope.hi, Back)
-        target = target + F.lit(scope.hi.amount)
+        target = target + lit(scope.hi.amount)
         if schedule.measure is Measure.TIME:
             positions = positions.batch_at(target, f"{which}_b")
             return self._next_evaluation(positions, positions.found(f"{which}_b"), which)
@@ -197,25 +201,23 @@ class _Windows:
         schedule = self.spec.schedule
         assert isinstance(schedule, Periodic)
         positions = positions.with_columns(**{f"{which}_target": target})
-        here = F.col(f"{which}_target")
+        here = col(f"{which}_target")
         positions = positions.batch_at(here, f"{which}_x", ["p"])  # whether there is such a position at all
         positions = positions.batch_at(here - 1, f"{which}_y", ["d"])
-        j = self._first_beyond(Linear(schedule.every, schedule.first), F.col(f"{which}_y_d"))
-        j = F.when(here <= 0, F.lit(0).cast("bigint")).otherwise(j)
-        return self._evaluated(positions, F.when(F.col(f"{which}_x_p").isNotNull(), j), which)
+        j = self._first_beyond(Linear(schedule.every, schedule.first), col(f"{which}_y_d"))
+        j = F.when(here <= 0, long(0)).otherwise(j)
+        return self._evaluated(positions, F.when(col(f"{which}_x_p").isNotNull(), j), which)
 
     def _evaluated(self, positions: Positions, j: Column, which: str) -> tuple[Positions, Id]:
         """The batch of evaluation j of a schedule on positions or distance; NULL: never."""
         schedule = self.spec.schedule
         assert isinstance(schedule, Periodic)
         value = f"{which}_e"
-        positions = positions.with_columns(
-            **{value: j * F.lit(schedule.every) + F.lit(schedule.first + self.spec.delay)}
-        )
+        positions = positions.with_columns(**{value: j * lit(schedule.every) + lit(schedule.first + self.spec.delay)})
         if schedule.measure is Measure.POSITION:
-            positions = positions.batch_at(F.col(value), f"{which}_batch")
+            positions = positions.batch_at(col(value), f"{which}_batch")
             return positions, positions.found(f"{which}_batch")
-        positions = positions.first_reaching("d", F.coalesce(F.col(value), F.lit(NEVER)), f"{which}_batch")
+        positions = positions.first_reaching("d", F.coalesce(col(value), lit(NEVER)), f"{which}_batch")
         return positions, positions.found(f"{which}_batch")
 
     def _next_evaluation(self, positions: Positions, batch: Id, which: str) -> tuple[Positions, Id]:
@@ -225,12 +227,12 @@ class _Windows:
             return positions, batch
         if isinstance(schedule, Periodic):
             every, origin = schedule.every, schedule.origin(self.run.t0)
-            j = F.greatest(F.lit(0).cast("bigint"), quotient_up(batch.t - F.lit(origin), every))
-            e = F.when(batch.t == NEVER, F.lit(NEVER)).otherwise(_evaluation(j, every, origin))
+            j = at_least_zero(batch.t, -origin, every)
+            e = F.when(batch.t == NEVER, lit(NEVER)).otherwise(_evaluation(j, every, origin))
             return positions, choose(e == batch.t, batch, at(e))
         table = Evaluations.of(self.spec, self.run, positions.df.sparkSession)
         df = table.following(positions.df.withColumn("_v", batch.t), self.run.time_cut, f"{which}_next")
-        e = F.coalesce(F.col(f"{which}_next"), F.lit(NEVER))
+        e = F.coalesce(col(f"{which}_next"), lit(NEVER))
         return replace(positions, df=df), choose(e == batch.t, batch, at(e))
 
     def _in_time(self, positions: Positions, which: str) -> tuple[Positions, Id]:
@@ -240,12 +242,10 @@ class _Windows:
         if isinstance(bound, Linear):
             # A landmark: tuples before it are never in, the others stay.
             value = bound.value(0, self.run.t0, Measure.TIME)
-            return positions, at(F.when(F.col("t") >= value, F.lit(NEVER)).otherwise(F.lit(-NEVER)))
+            return positions, at(F.when(col("t") >= value, lit(NEVER)).otherwise(lit(-NEVER)))
         assert isinstance(bound, Back)
-        positions = positions.first_reaching(
-            "t", F.col("t") + F.lit(bound.amount), f"{which}_r", strict=which == "leave"
-        )
-        reached = F.col(f"{which}_r_p")
+        positions = positions.first_reaching("t", col("t") + lit(bound.amount), f"{which}_r", strict=which == "leave")
+        reached = col(f"{which}_r_p")
         if schedule.measure is Measure.POSITION:
             assert isinstance(schedule, Periodic)
             j = self._first_at_least(Linear(schedule.every, schedule.first), reached)
@@ -256,22 +256,22 @@ class _Windows:
         """A scope in distance: on its own rate linear in j, else counted back from where the evaluation finds it."""
         scope, schedule = self.spec.scope, self.spec.schedule
         bound = scope.hi if which == "enter" else scope.lo
-        travelled = F.col("d")
+        travelled = col("d")
         if schedule.measure is Measure.DISTANCE:
             first = self._first_at_least if which == "enter" else self._first_beyond
             return self._evaluated(positions, first(self._linear(bound), travelled), which)
         if isinstance(bound, Linear):
-            return positions, at(F.when(travelled >= bound.offset, F.lit(NEVER)).otherwise(F.lit(-NEVER)))
+            return positions, at(F.when(travelled >= bound.offset, lit(NEVER)).otherwise(lit(-NEVER)))
         assert isinstance(bound, Back)
         extra = ["b0"] if schedule.measure is Measure.POSITION else []
         positions = positions.first_reaching(
-            "d", travelled + F.lit(bound.amount), f"{which}_r", strict=which == "leave", extra=extra
+            "d", travelled + lit(bound.amount), f"{which}_r", strict=which == "leave", extra=extra
         )
         if schedule.measure is Measure.POSITION:
             assert isinstance(schedule, Periodic)
-            target = F.col(f"{which}_r_b0")
+            target = col(f"{which}_r_b0")
             if which == "enter":
-                target = F.when(target.isNotNull(), F.greatest(target, F.col("b0")))
+                target = F.when(target.isNotNull(), F.greatest(target, col("b0")))
             return self._evaluated(
                 positions, self._first_at_least(Linear(schedule.every, schedule.first), target), which
             )
@@ -289,16 +289,16 @@ class _Windows:
         cut = self.run.position_cut
         width = fixed_width(spec.schedule, spec.scope)
         df = positions.df
-        df = table.entering(df.withColumn("_v", F.col("b0" if in_positions else "d")), cut, "enter")
+        df = table.entering(df.withColumn("_v", col("b0" if in_positions else "d")), cut, "enter")
         if in_positions and width is not None:
             positions = replace(positions, df=df)
-            positions = positions.batch_at(F.col("p") + (width + 1), "other", ["b0"])
-            moved = positions.df.withColumn("_v", F.coalesce(F.col("other_b0"), F.lit(NEVER)))
+            positions = positions.batch_at(col("p") + (width + 1), "other", ["b0"])
+            moved = positions.df.withColumn("_v", F.coalesce(col("other_b0"), lit(NEVER)))
             df = table.entering(moved, cut, "leave")
         else:
-            df = table.leaving(df.withColumn("_v", F.col("p" if in_positions else "d")), cut, "leave")
-        start = greatest(at(F.coalesce(F.col("enter"), F.lit(NEVER))), positions.batch)
-        return self._frame(stream, df, start, at(F.coalesce(F.col("leave"), F.lit(NEVER))))
+            df = table.leaving(df.withColumn("_v", col("p" if in_positions else "d")), cut, "leave")
+        start = greatest(at(F.coalesce(col("enter"), lit(NEVER))), positions.batch)
+        return self._frame(stream, df, start, at(F.coalesce(col("leave"), lit(NEVER))))
 
     # The result
 
@@ -317,15 +317,15 @@ class _Windows:
         if schedule.measure is Measure.TIME:
             start, end = start.moved(self.spec.delay), end.moved(self.spec.delay)
         flat = start.i is None and end.i is None
-        stamp = [F.col("t").alias("st")] + ([] if stream.flat else [F.col("i").alias("si")])
+        stamp = [col("t").alias("st")] + ([] if stream.flat else [col("i").alias("si")])
         phi: tuple[Key, ...] = ()
         if stream.numbered:
-            stamp += [F.col("n").alias("sn"), F.col("n").alias("o0")]
+            stamp += [col("n").alias("sn"), col("n").alias("o0")]
             phi = (Key("o0"),)
         made = df.select(*columns(attributes(stream.schema)), *stamp, *interval(start, end, flat=flat))
         names = tuple(n for n in ("st", "si", "sn") if n in made.columns)
         return RelationFrame(
-            made.where(holds(flat)),
+            made if lifetime is not None and flat else made.where(holds(flat)),
             stream.schema,
             phi,
             flat,
@@ -335,6 +335,7 @@ class _Windows:
             lifetime=lifetime,
             endless=endless,
             shared=shared,
+            unseen=True,
             stride=schedule.every if isinstance(schedule, Periodic) and shared else None,
         )
 
@@ -347,22 +348,29 @@ def quotient_up(value: Column, by: int) -> Column:
     """⌈value / by⌉ of BIGINTs, exactly."""
     if by == 1:
         return value
-    rest = F.pmod(value, F.lit(by).cast("bigint"))
-    floor = F.call_function("div", value - rest, F.lit(by).cast("bigint"))
-    return floor + F.when(rest > 0, F.lit(1)).otherwise(F.lit(0))
+    rest = F.pmod(value, long(by))
+    floor = F.call_function("div", value - rest, long(by))
+    return floor + F.when(rest > 0, lit(1)).otherwise(lit(0))
+
+
+def at_least_zero(value: Column, shift: int, by: int) -> Column:
+    """max(0, ⌈(value + shift) / by⌉): div cuts towards 0, which is right where the quotient is not negative."""
+    moved = value + lit(shift + by - 1)
+    quotient = F.call_function("div", moved, long(by)) if by > 1 else moved
+    return F.greatest(long(0), quotient)
 
 
 def quotient_down(value: Column, by: int) -> Column:
     """⌊value / by⌋ of BIGINTs, exactly."""
     if by == 1:
         return value
-    divisor = F.lit(by).cast("bigint")
+    divisor = long(by)
     return F.call_function("div", value - F.pmod(value, divisor), divisor)
 
 
 def _evaluation(j: Column, every: int, origin: int) -> Column:
     """E_j = o + j·r."""
-    return j * F.lit(every) + F.lit(origin)
+    return j * lit(every) + lit(origin)
 
 
 def _is_landmark(lo: Bound) -> bool:

@@ -1,0 +1,139 @@
+"""Every aggregate over every kind of window, with doubles that binary cannot hold: the same bits as the model."""
+
+from __future__ import annotations
+
+import random
+from decimal import Decimal
+from typing import Any
+
+import pytest
+from pyspark.sql import SparkSession
+
+from astralq import (
+    RelationQuery,
+    WindowSpec,
+    fixed,
+    hop,
+    landmark,
+    last_batch,
+    moving,
+    now,
+    range_,
+    rows,
+    stream,
+    two_rates,
+    unbounded,
+)
+from astralq.model import Data, Stream
+from astralq.spark import Engine
+from astralq.timeline import BatchId, Instant
+from tests.agree.compare import on_model, on_spark, same
+
+S = stream("S", "k INT, v DOUBLE, d DECIMAL(10, 2), l BIGINT, lon DOUBLE, lat DOUBLE", location=("lon", "lat"))
+
+MERGEABLE = ("count(*) AS n", "count(v) AS nv", "sum(v) AS s", "avg(v) AS a", "min(v) AS lo", "max(v) AS hi")
+OTHERS = (
+    *("sum(l) AS sl", "avg(l) AS al", "sum(d) AS sd", "avg(d) AS ad", "avg(k) AS ak", "first(v) AS f", "last(v) AS la"),
+    *(
+        "count(DISTINCT v) AS cd",
+        "median(v) AS me",
+        "percentile(v, 0.25) AS p",
+        "stddev(v) AS sd1",
+        "variance(v) AS va",
+    ),
+    *("variance(v) AS va", "stddev_pop(v) AS sp", "var_pop(d) AS vp", "path_length() AS pl", "average_speed() AS sp2"),
+)
+
+WINDOWS: dict[str, WindowSpec] = {
+    "range": range_("5 us"),
+    "range slide": range_("5 us", slide="2 us"),
+    "hop": hop("6 us", "2 us"),
+    "tumble": hop("4 us", "4 us"),
+    "now": now(),
+    "rows": rows(3),
+    "rows slide": rows(4, slide="3 us"),
+    "range by rows": range_("6 us", slide=2),
+    "unbounded": unbounded(),
+    "batch": last_batch(),
+    "landmark": landmark(Instant(4), "3 us"),
+    "fixed": fixed(Instant(3), Instant(9)),
+    "moving": moving("300 km", "100 km"),
+    "parted": rows(2).by("k"),
+    "two rates": two_rates("4 us", "2 us", ("07:00", "20:00"), "3 us"),
+}
+
+
+def _data(seed: int, count: int = 14) -> Data:
+    rng = random.Random(seed)
+    batches = sorted((rng.randint(0, 14), rng.randint(0, 2)) for _ in range(count))
+
+    def value() -> Any:
+        return rng.choice([0.1, 0.2, 0.3, -0.1, 1e10, 1e-9, 2.5, 7.7, None, 0.1])
+
+    def tuple_() -> tuple[Any, ...]:
+        place = rng.choice([(None, None), *[(rng.uniform(-3, 3), rng.uniform(50, 53)) for _ in range(4)]])
+        d = Decimal(rng.randint(-500, 500)).scaleb(-2)
+        return (rng.choice([1, 1, 2, None]), value(), d, rng.choice([2**62, -5, 7, None]) if seed else 3, *place)
+
+    return {"S": Stream.of((BatchId(Instant(t), i), tuple_()) for t, i in batches)}
+
+
+@pytest.mark.parametrize("window", WINDOWS)
+@pytest.mark.parametrize("by", ["", "k"])
+def test_mergeable_aggregates_agree_bit_for_bit(spark: SparkSession, window: str, by: str) -> None:
+    query = S[WINDOWS[window]].aggregate(*MERGEABLE, by=by or ())
+    data = _data(0)
+    assert same(on_model(query, data), on_spark(Engine(spark), query, data))
+
+
+@pytest.mark.parametrize("window", ["range", "hop", "rows", "parted"])
+@pytest.mark.parametrize("by", ["", "k"])
+def test_sums_and_counts_alone_agree_bit_for_bit(spark: SparkSession, window: str, by: str) -> None:
+    """They are swept: what leaves is taken off again."""
+    query = S[WINDOWS[window]].aggregate("avg(v) AS a", "sum(v) AS s", "count(*) AS n", "sum(l) AS l", by=by or ())
+    data = _data(0, 25)
+    assert same(on_model(query, data), on_spark(Engine(spark), query, data))
+
+
+@pytest.mark.parametrize("window", ["range", "hop", "rows slide"])
+@pytest.mark.parametrize("by", ["", "k"])
+def test_all_other_aggregates_agree_bit_for_bit(spark: SparkSession, window: str, by: str) -> None:
+    query = S[WINDOWS[window]].aggregate(*OTHERS, by=by or ())
+    data = _data(0)
+    assert same(on_model(query, data), on_spark(Engine(spark), query, data))
+
+
+def _averages() -> RelationQuery:
+    return S[range_("6 us")].aggregate("sum(v) AS s", "avg(v) AS a", "stddev(v) AS sd", by="k")
+
+
+@pytest.mark.parametrize("partitions", [1, 3, 7])
+def test_answers_have_the_same_bits_for_any_number_of_partitions(spark: SparkSession, partitions: int) -> None:
+    data = _data(3, 40)
+    query = _averages()
+    assert same(on_model(query, data), on_spark(Engine(spark), query, data, partitions=partitions))
+
+
+def test_magnitudes_far_apart_are_added_exactly(spark: SparkSession) -> None:
+    """1e300 and 1e-300 in one window: limbs for everything between them."""
+    values = [1e300, 1e-300, -1e300, 0.1, 5e-324, 1e16, -0.1, float("inf"), float("nan"), 1.0]
+    tuples = [(BatchId(Instant(t), 0), (1, v, None, None, None, None)) for t, v in enumerate(values)]
+    query = S[rows(3)].aggregate("sum(v) AS s", "avg(v) AS a")
+    data = {"S": Stream.of(tuples)}
+    assert same(on_model(query, data), on_spark(Engine(spark), query, data))
+
+
+def test_the_average_of_a_constant_is_that_constant(spark: SparkSession) -> None:
+    tuples = [(BatchId(Instant(t), 0), (1, 0.1, None, None, None, None)) for t in range(30)]
+    query = S[unbounded()].aggregate("avg(v) AS a").istream()
+    found = on_spark(Engine(spark), query, {"S": Stream.of(tuples)})
+    assert found == [(0, 0, 0.1)]
+
+
+def test_a_division_that_no_state_holds_does_not_fail(spark: SparkSession) -> None:
+    """Windows [0, 1), [3, 4), …: the tuple at 2 is in none of them, and that at 12 is evaluated after the end."""
+    tuples = [(1, 4), (2, 0), (3, 2), (12, 0)]
+    data = {"S": Stream.of((BatchId(Instant(t), 0), (k, 1.0, None, None, None, None)) for t, k in tuples)}
+    query = S[hop("1 us", "3 us")].where("100 / k > 10").select("100 / k AS q")
+    assert on_spark(Engine(spark), query, data) == [("+", 4, 0, 50.0), ("-", 7, 0, 50.0)]
+    assert same(on_model(query, data), on_spark(Engine(spark), query, data))
