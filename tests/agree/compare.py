@@ -9,22 +9,34 @@ from pyspark.sql import functions as F  # noqa: N812
 
 from astralq.algebra.answers import answer_columns
 from astralq.algebra.base import HasOperator, Operator, operator_of
-from astralq.algebra.sources import RelationSource, StreamSource
+from astralq.algebra.sources import RelationSource, SensedSource, StreamSource
 from astralq.expr.order import order_key
 from astralq.model import Change, Data, Stream, StreamTuple, run, state
+from astralq.model.sources import acquire
 from astralq.schema import Attribute, Schema
 from astralq.spark import Engine
 from astralq.spark.answers import plain
+from astralq.spark.sensed import sensed_frame
 from astralq.spark.sources import spark_type
 from astralq.timeline import Instant
 
 Rows = list[tuple[Any, ...]]
 
 
-def frames(spark: SparkSession, query: Operator, data: Data, partitions: int | None = None) -> dict[str, DataFrame]:
+def frames(
+    spark: SparkSession,
+    query: Operator,
+    data: Data,
+    partitions: int | None = None,
+    ends: tuple[Instant | None, Instant | None] = (None, None),
+) -> dict[str, DataFrame]:
     """The data of a query's sources as DataFrames; streams that are stamped already keep their stamps."""
     found: dict[str, DataFrame] = {}
     for op in query.walk():
+        if isinstance(op, SensedSource):
+            assert ends[0] is not None
+            assert ends[1] is not None
+            found[op.name] = sensed_frame(spark, op, acquire(op, data[op.name], *ends))  # type: ignore[arg-type]
         if not isinstance(op, StreamSource | RelationSource) or op.name in found:
             continue
         given = data[op.name]
@@ -60,7 +72,7 @@ def on_spark(
     partitions: int | None = None,
 ) -> Rows:
     op = operator_of(query)
-    answer = engine.answer(op, frames(engine.spark, op, data, partitions), t0=t0, until=until, at=at)
+    answer = engine.answer(op, frames(engine.spark, op, data, partitions, (t0, until)), t0=t0, until=until, at=at)
     columns: tuple[Attribute, ...] = op.schema.attributes if at is not None else answer_columns(op)
     return [tuple(r) for r in plain(answer, columns).collect()]
 

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import io
+import shutil
 import sys
+import tempfile
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -12,8 +14,8 @@ from typing import Annotated
 import typer
 
 from astralq.cli.answers import Answer, Question
-from astralq.cli.engines import ENGINES, CommandEngine, engine_named
-from astralq.cli.formats import BY_SUFFIX, FORMATS, write_parquet, write_text
+from astralq.cli.engines import ENGINES, CommandEngine, SparkEngine, engine_named
+from astralq.cli.formats import BY_SUFFIX, FORMATS, write_by_spark, write_parquet, write_text
 from astralq.cli.output import Write, make_folder, write_all
 from astralq.cli.progress import progress
 from astralq.cli.scripts import CommandError, Source, blamed_on, read_all, shown
@@ -110,16 +112,27 @@ def run(
 
 
 @app.command(epilog="Example: astralq explain buoys.aql")
-def explain(file: File, dialect: Dialect = None) -> None:
+def explain(
+    file: File,
+    dialect: Dialect = None,
+    spark: Annotated[bool, typer.Option("--spark", help="Also Spark's physical plans; reads the sources.")] = False,
+    master: Annotated[str | None, typer.Option(metavar="M", help="Spark's master.")] = None,
+    conf: Annotated[list[str] | None, typer.Option(metavar="K=V", help="A setting of Spark.", callback=_pairs)] = None,
+) -> None:
     """Show the plans of a file's queries; - is standard input."""
     with _told():
         (source,) = read_all([file], dialect)
+        engine = SparkEngine(master, tuple(pair.partition("=")[::2] for pair in conf or [])) if spark else None
         queries = source.script.queries
         for k, query in enumerate(queries):
             if len(queries) > 1:
                 print(f"{chr(10) if k else ''}-- query {query.number}")
             start = "1970-01-01T00:00:00Z, as there is no START AT" if query.t0 is None else format_instant(query.t0)
             print(f"kind  {query.operator.kind.value}\nt0    {start}\n\n{query.operator.explain()}")
+            if engine is not None:
+                with blamed_on(file):
+                    question = Question(k + 1, file, source.folder, query, None, source.wishes.until)
+                    print(f"\n{engine.plan(question)}")
         sys.stdout.flush()
 
 
@@ -211,8 +224,19 @@ def _write(
         files[out] = write
     write_all(files)
     if out is None:
+        _print(answers, format_, time, several_files=several_files)
+
+
+def _print(answers: list[Answer], format_: str, time: str, *, several_files: bool) -> None:
+    """To standard output, and nothing at all if anything fails: rows may be computed while they are written."""
+    if format_ == "table":
         write_text(answers, format_, time, sys.stdout, several_files=several_files)
-        sys.stdout.flush()
+    else:
+        with tempfile.TemporaryFile("w+", encoding="utf-8", newline="") as waiting:
+            write_text(answers, format_, time, waiting, several_files=several_files)
+            waiting.seek(0)
+            shutil.copyfileobj(waiting, sys.stdout)
+    sys.stdout.flush()
 
 
 def _parquet_files(answers: list[Answer], time: str, out: Path) -> dict[Path, Write]:
@@ -220,6 +244,12 @@ def _parquet_files(answers: list[Answer], time: str, out: Path) -> dict[Path, Wr
 
     def writer(answer: Answer) -> Write:
         return lambda path: write_parquet(answer, time, path)
+
+    if any(a.frame is not None for a in answers):
+        targets = [out] if len(answers) == 1 else [out / f"{a.number}.parquet" for a in answers]
+        for answer, target in zip(answers, targets, strict=True):
+            write_by_spark(answer, time, target)
+        return {}
 
     if len(answers) == 1:
         return {out: writer(answers[0])}

@@ -101,6 +101,15 @@ class SparkEngine:
                 until=question.until if question.at is None else None,
             )
 
+    def plan(self, question: Question) -> str:
+        """Spark's physical plans: of the tables that are computed once, and of the answer."""
+        from astralq.spark.failures import told
+        from astralq.spark.plans import physical_plans
+
+        query = question.statement
+        with told(), question.blamed():
+            return physical_plans(self.engine, query.operator, self._frames(question), query.t0, question.end)
+
     @property
     def _cores(self) -> int:
         return int(self.engine.spark.sparkContext.defaultParallelism)

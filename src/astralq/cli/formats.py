@@ -14,6 +14,7 @@ from rich.text import Text
 
 from astralq.algebra.answers import CHANGE
 from astralq.cli.answers import Answer
+from astralq.cli.output import OutputError
 from astralq.cli.values import as_json, is_number, text
 from astralq.schema import STRING, Attribute, Type, Value
 
@@ -152,6 +153,28 @@ def write_parquet(answer: Answer, time: str, path: Path) -> None:
         for column, a, f in zip(columns, answer.columns, fields, strict=True)
     ]
     pq.write_table(pa.Table.from_arrays(arrays, schema=pa.schema(fields)), path)
+
+
+def write_by_spark(answer: Answer, time: str, path: Path) -> None:
+    """Writes an answer as Spark does, a folder of files in the order of the rows, without it passing through here."""
+    from pyspark.sql import functions as F  # noqa: N812
+
+    from astralq.spark.failures import told
+
+    assert answer.frame is not None
+    if path.exists() and not (path.is_dir() and (path / "_SUCCESS").exists()):
+        what = "folder that Spark has not written" if path.is_dir() else "file"
+        raise OutputError(f"{path} is there already, a {what}", hint="name another one, or remove it")
+    df = answer.frame
+    for a in answer.columns:
+        if a.type.name == "TIMESTAMP" and answer.time_of(a, time) != "iso":
+            micros = F.unix_micros(F.col(f"`{a.name}`"))
+            whole = time == "micros"
+            df = df.withColumn(
+                a.name, micros if whole else (micros.cast("decimal(20,0)") / 1_000_000).cast("decimal(18,6)")
+            )
+    with told():
+        df.write.option("parquet.outputTimestampType", "TIMESTAMP_MICROS").mode("overwrite").parquet(str(path))
 
 
 def _arrow_type(pa: Any, type_: Type, time: str) -> Any:

@@ -226,7 +226,7 @@ def _percentile(values: list[float], fraction: float) -> float:
     low, high = math.floor(place), math.ceil(place)
     if low == high or values[low] == values[high]:
         return values[low]
-    return (high - place) * values[low] + (place - low) * values[high]
+    return values[low] + (place - low) * (values[high] - values[low])
 
 
 def _path(f: str, points: list[tuple[Any, ...]], planar: bool) -> Value:

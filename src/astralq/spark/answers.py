@@ -69,7 +69,7 @@ def state(run: Run, at: Instant, i: int = LAST_INDEX) -> DataFrame:
     """A relation's state at (at, i), in the order of φ."""
     if run.query.kind is not Kind.RELATION:
         raise PlanError("a stream of windows has no state of its own", hint="stream it first, with RSTREAM")
-    frame = Compiler(run).relation(run.query)
+    frame = Compiler(run, BatchId(at, i)).relation(run.query)
     here = literal(BatchId(at, i))
     held = frame.df.where(le(frame.start, here) & lt(here, frame.end))
     order = dict.fromkeys([*frame.order, *attributes(frame.schema)])

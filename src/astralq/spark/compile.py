@@ -32,10 +32,11 @@ from astralq.expr.nodes import SPATIAL_AGGREGATES, Column, Expr
 from astralq.spark import domain, joins, relations, sneeql, sources, streamers, streams, windows
 from astralq.spark.aggregates import group_by
 from astralq.spark.bags import bag_operation
-from astralq.spark.batches import le, literal
+from astralq.spark.batches import NEVER, at, le, literal, lt
 from astralq.spark.context import Run
 from astralq.spark.expressions import can_fail, reads_position
 from astralq.spark.frames import RelationFrame, StreamFrame, WindowsFrame
+from astralq.timeline import BatchId
 
 
 @dataclass
@@ -43,6 +44,7 @@ class Compiler:
     """Compiles the operators of one query; each stream is compiled once."""
 
     run: Run
+    moment: BatchId | None = None  # where only one state is wanted: operators are pointwise, so that leaves are cut
     _streams: dict[int, tuple[Operator, StreamFrame]] = field(default_factory=dict)
 
     # Streams
@@ -85,6 +87,8 @@ class Compiler:
 
     def relation(self, op: Operator, *, ordered: bool = True) -> RelationFrame:
         """A relation's frame; without `ordered` nobody looks at order and identity, which spares numbering streams."""
+        if self.moment is not None and isinstance(op, RelationSource | StartedAt | Window | Domain | Tick):
+            return _held_at(Compiler(self.run).relation(op, ordered=ordered), self.moment)
         run = self.run
         match op:
             case RelationSource():
@@ -167,6 +171,14 @@ class Compiler:
             case Select() | Project() | Rename() | GroupBy() | Distinct():
                 return sneeql.unary(op, self.windows(op.child))
         raise PlanError(f"the Spark engine does not know the operator\n{op}")
+
+
+def _held_at(frame: RelationFrame, moment: BatchId) -> RelationFrame:
+    """The rows that hold at a batch identifier, from it on: one state, however long the history is."""
+    here = literal(moment)
+    held = frame.df.where(le(frame.start, here) & lt(here, frame.end))
+    fixed = replace(frame, df=held).with_interval(at(moment.t), at(NEVER), endless=True, shared=True)
+    return replace(fixed, coalesced=frame.ordered)
 
 
 def _inner_run(op: StartedAt, run: Run) -> Run:

@@ -26,7 +26,8 @@ def leg(a: Column, b: Column, *, planar: bool) -> Column:
         s2 = F.sin(F.radians(b["x"] - a["x"]) / 2)
         part = s1 * s1 + F.cos(phi1) * F.cos(phi2) * s2 * s2
         metres = lit(2 * EARTH_RADIUS_M) * F.asin(F.sqrt(F.least(lit(1.0), part)))
-    return F.floor(metres * 1000 + 0.5).cast("bigint")
+    # least() passes over a NULL, so that a point that is not there has to be told apart.
+    return F.when(a.isNotNull() & b.isNotNull(), F.floor(metres * 1000 + 0.5).cast("bigint"))
 
 
 def located_points(df: DataFrame, at: Sequence[str]) -> DataFrame:

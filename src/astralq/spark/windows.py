@@ -139,7 +139,7 @@ class _Windows:
     def _direct(self) -> bool:
         """Evaluated as tuples come, or on time, with the last tuples up to now: no batch but the tuple's own counts."""
         scope, schedule = self.spec.scope, self.spec.schedule
-        if scope.hi != Back(0) or isinstance(scope.lo, BatchStart | OfInstant):
+        if scope.measure is not Measure.POSITION or scope.hi != Back(0) or isinstance(scope.lo, BatchStart | OfInstant):
             return False
         if schedule.measure is Measure.TIME:
             return True
@@ -354,10 +354,10 @@ def quotient_up(value: Column, by: int) -> Column:
 
 
 def at_least_zero(value: Column, shift: int, by: int) -> Column:
-    """max(0, ⌈(value + shift) / by⌉): div cuts towards 0, which is right where the quotient is not negative."""
+    """max(0, ⌈(value + shift) / by⌉), NULL for NULL: div cuts towards 0, right where the quotient is not negative."""
     moved = value + lit(shift + by - 1)
     quotient = F.call_function("div", moved, long(by)) if by > 1 else moved
-    return F.greatest(long(0), quotient)
+    return F.when(quotient > 0, quotient).when(quotient <= 0, long(0))  # greatest would take 0 for NULL
 
 
 def quotient_down(value: Column, by: int) -> Column:

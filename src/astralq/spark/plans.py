@@ -1,0 +1,80 @@
+"""Physical plans as text, and what a plan of ours must never have in it."""
+
+from __future__ import annotations
+
+import io
+import re
+from collections.abc import Iterator, Mapping
+from contextlib import redirect_stdout
+
+from pyspark.sql import DataFrame
+
+from astralq.algebra.base import Kind, Operator
+from astralq.spark.answers import history, state
+from astralq.spark.context import Run
+from astralq.spark.engine import Engine
+from astralq.spark.sources import Sources
+from astralq.timeline import Instant
+
+
+def plan_of(df: DataFrame) -> str:
+    """The physical plan that Spark has made."""
+    out = io.StringIO()
+    with redirect_stdout(out):
+        df.explain()
+    return out.getvalue().strip()
+
+
+def compiled_plans(run: Run, at: Instant | None = None) -> list[str]:
+    """The plans of a run: those of the tables that are computed once, and last that of the answer."""
+    answer = history(run) if at is None or run.query.kind is Kind.STREAM else state(run, at)
+    return [plan_of(df) for df in (*run.materialised, answer)]
+
+
+def physical_plans(
+    engine: Engine, query: Operator, frames: Mapping[str, DataFrame], t0: Instant | None, until: Instant | None
+) -> str:
+    """All plans of a query, with a heading for each."""
+    plans = compiled_plans(Run(query, Sources(frames), t0, until))
+    assert engine.spark is not None
+    headings = [f"computed once, {k} of {len(plans) - 1}" for k in range(1, len(plans))]
+    return "\n\n".join(f"-- {h}\n{p}" for h, p in zip([*headings, "answer"], plans, strict=True))
+
+
+_WINDOW = re.compile(r"^([ :|+-]*)Window \[(.*)$")
+_PYTHON = re.compile(r"\b(ArrowEvalPython|BatchEvalPython|MapInPandas|MapInArrow|FlatMapGroupsIn\w+|PythonUDF)\b")
+
+
+def violations(plan: str) -> Iterator[str]:
+    """What a plan has that it must not have: sequential work on raw tuples, all pairs, Python in the path of tuples."""
+    lines = plan.splitlines()
+    for k, line in enumerate(lines):
+        found = _WINDOW.match(line)
+        if found and _is_global(found[2]) and not _is_summary(lines[k + 1 :]):
+            yield f"a window function over raw tuples on a single core: {line.strip()[:200]}"
+        nested = "NestedLoopJoin" in line or "CartesianProduct" in line
+        if nested and not _is_one_row(lines[k + 1 :]):
+            yield f"a nested-loop join: {line.strip()[:200]}"
+        if _PYTHON.search(line) and "astralq_inside" not in line:
+            yield f"Python in the path of tuples: {line.strip()[:200]}"
+
+
+def _is_global(text: str) -> bool:
+    """Whether a window has no PARTITION BY: its specification begins with the order."""
+    specs = re.findall(r"windowspecdefinition\((.*?), specifiedwindowframe", text)
+    return any(re.match(r"\S+ (ASC|DESC)", spec) for spec in specs)
+
+
+def _is_summary(below: list[str]) -> bool:
+    """Whether what comes in is one row per bucket: the first aggregate below it groups by buckets."""
+    for line in below:
+        if "HashAggregate" in line or "SortAggregate" in line or "ObjectHashAggregate" in line:
+            return "_bucket" in line.split("functions=")[0]
+        if re.search(r"\b(Scan|Join|Window|Generate|Union)\b", line):
+            return False
+    return False
+
+
+def _is_one_row(below: list[str]) -> bool:
+    """Whether one side is a single row: an aggregate without keys, or a range of one."""
+    return any("keys=[]" in line or "Range (0, 1" in line for line in below)
