@@ -21,12 +21,14 @@ from astralq.algebra.relational import (
     SetOperation,
     ValueSetOperation,
 )
+from astralq.algebra.schedules import Continuous, Measure
+from astralq.algebra.scopes import Back, Scope
 from astralq.algebra.sneeql import RowWindows, Scan, TimeWindows, WindowsProduct
 from astralq.algebra.sources import RelationSource, SensedSource, StartedAt, StreamSource
-from astralq.algebra.stream_ops import Composite, Spread
+from astralq.algebra.stream_ops import BandJoin, Composite, Spread
 from astralq.algebra.streamers import DStream, IStream, RStream
 from astralq.algebra.ticks import Tick
-from astralq.algebra.windows import Window
+from astralq.algebra.windows import Window, WindowSpec
 from astralq.errors import PlanError
 from astralq.expr.nodes import SPATIAL_AGGREGATES, Column, Expr
 from astralq.spark import domain, joins, relations, sneeql, sources, streamers, streams, windows
@@ -79,9 +81,34 @@ class Compiler:
                 if op.child.kind is Kind.WINDOWS:
                     return sneeql.stream_of_windows(op, self.windows(op.child), run)
                 return streamers.stream_of(op, self.relation(op.child), run)
+            case BandJoin():
+                return self._banded(op)
             case Composite():
                 return self.stream(op.definition)
         raise PlanError(f"the Spark engine does not know the operator\n{op}")
+
+    def _banded(self, op: BandJoin) -> StreamFrame:
+        """D34's pairs of two whole histories, found without comparing histories.
+
+        A pair comes with its later tuple, when the earlier one is still in [RANGE d] exactly if it is not more than d
+        older. By position, neighbours are in the same stretch of d + 1 positions or in one beside it.
+        """
+        streamer = op.definition
+        assert isinstance(streamer, IStream)
+        project = streamer.child
+        assert isinstance(project, Project)
+        join = project.child
+        assert isinstance(join, Join)
+        sides = [join.left, join.right]
+        if op.within is not None:
+            near = WindowSpec(Continuous(), Scope(Measure.TIME, Back(op.within), Back(0)))
+            sides = [Window(side.children[0], near) for side in sides]
+        left, right = (self._seen(self.relation(side), [join.condition]) for side in sides)
+        if op.within_rows is None:
+            joined = joins.join(replace(join, left=sides[0], right=sides[1]), left, right, self.run)
+        else:
+            joined = joins.join_near(join, left, right, op.within_rows, self.run)
+        return streamers.stream_of(streamer, relations.project(project, joined), self.run)
 
     # Relations
 

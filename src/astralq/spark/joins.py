@@ -210,21 +210,37 @@ def _types(frame: RelationFrame, first: int) -> list[tuple[int, object]]:
     return [(first + k, frame.df.schema[c].dataType) for k, c in enumerate(attributes(frame.schema))]
 
 
-def matching(op: Join, left: RelationFrame, right: RelationFrame, run: Run) -> Pairs:
+def join_near(op: Join, left: RelationFrame, right: RelationFrame, rows: int, run: Run) -> RelationFrame:
+    """An inner join of stamped rows whose positions differ by at most so many: a stretch of positions is a key."""
+    stretch = F.call_function("div", col("sn"), long(rows + 1))
+    beside = F.explode(F.array(stretch - 1, stretch, stretch + 1))
+    sides = [
+        replace(left, df=left.df.withColumn("near", beside)),
+        replace(right, df=right.df.withColumn("near", stretch)),
+    ]
+    return _inner(matching(op, sides[0], sides[1], run, [("near", "near", False)]), op.both)
+
+
+def matching(op: Join, left: RelationFrame, right: RelationFrame, run: Run, further: Sequence[KeyPair] = ()) -> Pairs:
     """The pairs that satisfy the join's condition, by its keys where it has any."""
     width = len(op.left.schema)
     names = [f"l_c{k}" for k in range(width)] + [f"r_c{k}" for k in range(len(op.right.schema))]
     keys = [k for part in conjuncts(op.condition) if (k := _key(part, op.both, width)) is not None]
     condition = None if op.condition == TRUE else compiled(op.condition, Names(op.both, names))
     # Order columns can be attributes; give each side its own copies before attributes are moved.
-    return pairs(_own_order(left), _own_order(right), run, keys, condition)
+    kept = [a for a, _, _ in further]
+    return pairs(_own_order(left, kept), _own_order(right, kept), run, [*keys, *further], condition)
 
 
-def _own_order(frame: RelationFrame) -> RelationFrame:
+def _own_order(frame: RelationFrame, further: Sequence[str] = ()) -> RelationFrame:
     names = {name: f"x{k}" for k, name in enumerate(frame.order)}
     order = [col(old).alias(new) for old, new in names.items()]
     df = frame.df.select(
-        *columns(attributes(frame.schema)), *order, *columns(frame.stamp), *columns(frame.interval_columns)
+        *columns(attributes(frame.schema)),
+        *order,
+        *columns(frame.stamp),
+        *columns(frame.interval_columns),
+        *columns(further),
     )
     return replace(frame, df=df, phi=mapped(frame.phi, names.__getitem__))
 

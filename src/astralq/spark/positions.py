@@ -80,7 +80,7 @@ class Positions:
     def batch_at(self, position: Column, name: str, extra: Sequence[str] = ()) -> Positions:
         """The batch of another position of the same part as name_t and name_i, and further columns of its tuple;
         never, and NULL, if there is no such position."""
-        kept = [*self.parts, "p", *self.batch_columns, *extra]
+        kept = list(dict.fromkeys([*self.parts, "p", *self.batch_columns, *extra]))
         table = self.table.select(*(col(c).alias(f"_{c}") for c in kept))
         df = self.df.withColumn("_at", position)
         same = equal(columns(self.parts), columns(f"_{g}" for g in self.parts)) if self.parts else lit(True)
