@@ -88,7 +88,11 @@ class Levels:
         return set(range(len(self.widths)))
 
     def with_buckets(self, frame: RelationFrame, needed: Sequence[int], prefix: str) -> DataFrame:
-        """Each row once for each of the needed levels and buckets that it is in."""
+        """Each row once for each of the needed levels and buckets that it is in.
+
+        On its own level a row is at home, on coarser ones a guest, and two guests never meet: by the role, left rows
+        at home (0) meet all right ones, and left guests (1) meet only right rows at home.
+        """
         start, last = col("ft"), col("tt") - 1
         if not frame.flat:
             last = F.when(col("ti") > 0, col("tt")).otherwise(col("tt") - 1)
@@ -99,12 +103,19 @@ class Levels:
             nowhere = F.array().cast("array<struct<level:int,bucket:bigint>>")
             places.append(F.when(col("_own") >= level, _on_level(level, covered)).otherwise(nowhere))
         df = df.withColumn("_place", F.explode(F.concat(*places)))
+        at_home = col("_own") == col("_place.level")
+        if prefix == "l_":
+            df = df.withColumn("_role", F.when(at_home, lit(0)).otherwise(lit(1)))
+        else:
+            roles = F.when(at_home, F.array(lit(0), lit(1))).otherwise(F.array(lit(0)))
+            df = df.withColumn("_role", F.explode(roles))
         renamed = [col(c).alias(f"{prefix}{c}") for c in frame.df.columns]
         return df.select(
             *renamed,
             col("_own").alias(f"{prefix}own"),
             col("_place.level").alias(f"{prefix}level"),
             col("_place.bucket").alias(f"{prefix}bucket"),
+            col("_role").alias(f"{prefix}role"),
         )
 
 
@@ -149,20 +160,19 @@ def pairs(
     flat = left.flat
     starts = [Id(col(f"{p}ft"), None if flat else col(f"{p}fi")) for p in ("l_", "r_")]
     ends = [Id(col(f"{p}tt"), None if flat else col(f"{p}ti")) for p in ("l_", "r_")]
-    meet = (col("l_level") == col("r_level")) & (col("l_bucket") == col("r_bucket"))
+    meet = (col("l_level") == col("r_level")) & (col("l_bucket") == col("r_bucket")) & (col("l_role") == col("r_role"))
     for x, y, null_safe in keys:
         p, q = col(f"l_{x}"), col(f"r_{y}")
         meet = meet & (p.eqNullSafe(q) if null_safe else p == q)
     overlap = lt(starts[0], ends[1]) & lt(starts[1], ends[0])
-    at_home = col("l_level") == F.least("l_own", "r_own")
     begins = F.greatest("l_ft", "r_ft")
     home = long(None)
     for level in needed:
         home = F.when(col("l_level") == level, levels.bucket(begins, level)).otherwise(home)
-    together = overlap & at_home & (col("l_bucket") == home)
+    together = overlap & (col("l_bucket") == home)
     matched = together if condition is None else together & F.coalesce(F.when(together, condition), lit(False))
     joined = a.join(b, meet & matched)
-    hidden = ("own", "level", "bucket", "ft", "fi", "tt", "ti")
+    hidden = ("own", "level", "bucket", "role", "ft", "fi", "tt", "ti")
     kept = [f"l_{c}" for c in left.df.columns if c not in hidden] + [
         f"r_{c}" for c in right.df.columns if c not in hidden
     ]
