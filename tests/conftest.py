@@ -19,6 +19,25 @@ settings.register_profile("explore", max_examples=5000, deadline=None, suppress_
 settings.load_profile("default")
 
 
+NORMAL = {
+    "spark.sql.adaptive.enabled": "true",
+    "spark.sql.codegen.wholeStage": "true",
+    "spark.sql.codegen.factoryMode": "FALLBACK",
+    "spark.sql.shuffle.partitions": "8",
+}
+
+
+@pytest.fixture
+def normal(spark: SparkSession) -> Iterator[SparkSession]:
+    """The session with Spark's own settings, for data that are large enough for them."""
+    before = {name: spark.conf.get(name) for name in NORMAL}
+    for name, value in NORMAL.items():
+        spark.conf.set(name, value)
+    yield spark
+    for name, value in before.items():
+        spark.conf.set(name, str(value))
+
+
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--trials", type=int, default=300, help="how many generated queries both engines answer")
 

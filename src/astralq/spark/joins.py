@@ -100,27 +100,30 @@ class Levels:
         places = []
         for level in needed:
             covered = F.sequence(self.bucket(start, level), self.bucket(last, level))
-            nowhere = F.array().cast("array<struct<level:int,bucket:bigint>>")
-            places.append(F.when(col("_own") >= level, _on_level(level, covered)).otherwise(nowhere))
+            at_home, guest = ([0], [1]) if prefix == "l_" else ([0, 1], [0])
+            places.append(
+                F.when(col("_own") == level, _on_level(level, covered, at_home))
+                .when(col("_own") > level, _on_level(level, covered, guest))
+                .otherwise(F.array().cast("array<struct<level:int,bucket:bigint,role:int>>"))
+            )
         df = df.withColumn("_place", F.explode(F.concat(*places)))
-        at_home = col("_own") == col("_place.level")
-        if prefix == "l_":
-            df = df.withColumn("_role", F.when(at_home, lit(0)).otherwise(lit(1)))
-        else:
-            roles = F.when(at_home, F.array(lit(0), lit(1))).otherwise(F.array(lit(0)))
-            df = df.withColumn("_role", F.explode(roles))
         renamed = [col(c).alias(f"{prefix}{c}") for c in frame.df.columns]
         return df.select(
             *renamed,
             col("_own").alias(f"{prefix}own"),
             col("_place.level").alias(f"{prefix}level"),
             col("_place.bucket").alias(f"{prefix}bucket"),
-            col("_role").alias(f"{prefix}role"),
+            col("_place.role").alias(f"{prefix}role"),
         )
 
 
-def _on_level(level: int, buckets: SparkColumn) -> SparkColumn:
-    return F.transform(buckets, lambda b: F.struct(lit(level).alias("level"), b.alias("bucket")))
+def _on_level(level: int, buckets: SparkColumn, roles: Sequence[int]) -> SparkColumn:
+    def places(role: int) -> SparkColumn:
+        return F.transform(
+            buckets, lambda b: F.struct(lit(level).alias("level"), b.alias("bucket"), lit(role).alias("role"))
+        )
+
+    return F.concat(*map(places, roles))
 
 
 KeyPair = tuple[str, str, bool]
