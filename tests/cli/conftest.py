@@ -9,6 +9,12 @@ import pytest
 from tests.cli.support import READINGS, Desk
 
 
+@pytest.fixture(autouse=True)
+def _on_the_model(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Both engines print the same, and the model is there at once; test_spark.py has the rest."""
+    monkeypatch.setenv("ASTRALQ_ENGINE", "model")
+
+
 @pytest.fixture
 def desk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Desk:
     desk = Desk(tmp_path)

@@ -74,7 +74,6 @@ def test_the_state_of_a_stream_of_windows_is_an_error(desk: Desk) -> None:
         ("explain q.aql --dialect cq", "'cq' is no dialect; did you mean 'cql'?"),
         ("run q.aql --engine sparc", "'sparc' is no engine; did you mean 'spark'?"),
         ("run q.aql --time second", "'second' is no form of time; did you mean 'seconds'?"),
-        ("run q.aql --engine spark", "the Spark engine is not built yet; use --engine model"),
         ("run q.aql --master local", "--master is for Spark, and the engine is the model"),
         ("run q.aql --conf a=b", "--conf is for Spark, and the engine is the model"),
         ("run q.aql --conf ab", "'ab' is not of the form k=v"),

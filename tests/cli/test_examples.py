@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from pyspark.sql import SparkSession
 from typer.testing import CliRunner
 
 from astralq.cli.app import app
@@ -12,10 +13,15 @@ from astralq.cli.app import app
 EXAMPLES = sorted((Path(__file__).parent.parent.parent / "examples").glob("*.aql"))
 
 
-def test_all_examples_run_in_one_go() -> None:
-    result = CliRunner().invoke(app, ["run", *map(str, EXAMPLES), "--format", "jsonl"])
-    assert result.exit_code == 0, result.stderr
-    assert result.stderr == ""
+def test_all_examples_run_in_one_go_and_spark_gives_the_models_answers(spark: SparkSession) -> None:
+    assert spark is not None  # the command uses the running session
+    printed = {}
+    for engine in ("model", "spark"):
+        result = CliRunner().invoke(app, ["run", *map(str, EXAMPLES), "--format", "jsonl", "--engine", engine])
+        assert result.exit_code == 0, result.stderr
+        assert result.stderr == ""
+        printed[engine] = result.stdout
+    assert printed["spark"] == printed["model"]
     assert len(EXAMPLES) >= 12
 
 

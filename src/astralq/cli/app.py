@@ -82,7 +82,10 @@ def run(
     until: Annotated[str | None, typer.Option(metavar="T", help="Everything up to T, inclusive.")] = None,
     dialect: Dialect = None,
     engine: Annotated[
-        str, typer.Option(metavar="E", help=" | ".join(ENGINES), callback=_one_of("engine", ENGINES))
+        str,
+        typer.Option(
+            metavar="E", help=" | ".join(ENGINES), envvar="ASTRALQ_ENGINE", callback=_one_of("engine", ENGINES)
+        ),
     ] = "spark",
     format_: Annotated[
         str | None,

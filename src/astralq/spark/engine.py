@@ -30,9 +30,8 @@ _WIDENED = {"tinyint": "int", "smallint": "int", "float": "double", "timestamp_n
 class Engine:
     """Answers queries over DataFrames, in a session whose time zone is UTC and whose SQL is ANSI.
 
-    >>> from pyspark.sql import SparkSession
-    >>> spark = (SparkSession.builder.master("local[1]").config("spark.sql.session.timeZone", "UTC")
-    ...          .config("spark.sql.shuffle.partitions", "1").config("spark.ui.enabled", "false").getOrCreate())
+    >>> from astralq.spark.session import session
+    >>> spark = session("local[2]")
     >>> engine = Engine(spark)
     >>> rows = spark.sql("SELECT id AS v, timestamp_seconds(id * 10) AS ts FROM range(4)")
     >>> s = engine.stream_from(rows, timestamp="ts")

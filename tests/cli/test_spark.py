@@ -1,0 +1,101 @@
+"""The command on Spark: states, histories, parquet without the driver, plans, and errors that help."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pyarrow.parquet as pq  # type: ignore[import-untyped]
+import pytest
+from pyspark.sql import SparkSession
+from typer.testing import CliRunner, Result
+
+from astralq.cli.app import app
+
+QUERY = """
+CREATE STREAM s (k INT, v DOUBLE, ts TIMESTAMP) FROM csv 's.csv' OPTIONS (header = 'true') TIMESTAMP BY ts;
+{query};
+"""
+ROWS = """k,v,ts
+1,0.1,2026-03-01T12:00:00Z
+2,0.2,2026-03-01T12:00:10Z
+1,0.3,2026-03-01T12:00:20Z
+0,0.4,2026-03-01T12:00:30Z
+"""
+
+
+@pytest.fixture
+def folder(tmp_path: Path, spark: SparkSession) -> Path:
+    assert spark is not None  # the command uses the running session
+    (tmp_path / "s.csv").write_text(ROWS)
+    return tmp_path
+
+
+def asked(folder: Path, query: str, *options: str, command: str = "run") -> Result:
+    (folder / "q.aql").write_text(QUERY.format(query=query))
+    engine = ["--engine", "spark"] if command == "run" else []
+    return CliRunner().invoke(app, [command, str(folder / "q.aql"), *engine, *options])
+
+
+def test_a_state_at_an_instant_is_printed_as_the_model_prints_it(folder: Path) -> None:
+    found = asked(folder, "SELECT k, v FROM s [ROWS 2]", "--at", "2026-03-01T12:00:25Z")
+    assert found.stdout == "k    v\n──────\n2  0.2\n1  0.3\n"
+
+
+def test_a_history_ends_where_it_is_told(folder: Path) -> None:
+    found = asked(
+        folder, "ISTREAM(SELECT sum(v) AS s FROM s [UNBOUNDED])", "--until", "2026-03-01T12:00:15Z", "--format", "csv"
+    )
+    assert found.stdout == "t,i,s\n2026-03-01T12:00:00Z,0,0.1\n2026-03-01T12:00:10Z,0,0.30000000000000004\n"
+
+
+def test_parquet_is_written_by_spark_in_the_order_of_the_rows(folder: Path) -> None:
+    out = folder / "answer.parquet"
+    found = asked(folder, "ISTREAM(SELECT k, v FROM s [ROWS 1])", "--out", str(out), "--time", "micros")
+    assert (found.exit_code, found.stdout) == (0, "")
+    parts = sorted(out.glob("part-*.parquet"))
+    rows = [tuple(r.values()) for part in parts for r in pq.read_table(part).to_pylist()]
+    start = 1772366400_000_000
+    assert rows == [
+        (start + t * 10_000_000, 0, k, v) for t, (k, v) in enumerate([(1, 0.1), (2, 0.2), (1, 0.3), (0, 0.4)])
+    ]
+    assert asked(folder, "ISTREAM(SELECT k FROM s [ROWS 1])", "--out", str(out)).exit_code == 0  # its own folder again
+
+
+def test_parquet_never_replaces_a_file_or_another_folder(folder: Path) -> None:
+    (folder / "kept.parquet").write_text("mine")
+    found = asked(folder, "SELECT k FROM s [ROWS 1]", "--out", str(folder / "kept.parquet"))
+    assert found.exit_code == 2
+    assert "is there already, a file" in found.stderr
+    assert (folder / "kept.parquet").read_text() == "mine"
+
+
+def test_a_failing_expression_is_one_line_with_what_to_do_and_nothing_is_printed(folder: Path) -> None:
+    found = asked(folder, "ISTREAM(SELECT 10 / k AS q FROM s [ROWS 1])", "--format", "jsonl")
+    assert (found.exit_code, found.stdout) == (2, "")
+    assert "Division by zero" in found.stderr
+    assert "hint: guard it: nullif(x, 0)" in found.stderr
+    assert "Traceback" not in found.stderr
+    assert "at org." not in found.stderr
+
+
+def test_a_value_that_does_not_fit_is_told_with_its_file_and_row(folder: Path) -> None:
+    (folder / "s.csv").write_text(ROWS.replace("0.3", "x3"))
+    found = asked(folder, "ISTREAM(SELECT v FROM s [ROWS 1])", "--format", "csv")
+    assert (found.exit_code, found.stdout) == (2, "")
+    assert "s.csv, row 3 (line 4): 'x3' in 'v' is not a DOUBLE" in found.stderr
+
+
+def test_explain_shows_sparks_plans(folder: Path) -> None:
+    found = asked(folder, "SELECT k FROM s [ROWS 2]", "--spark", command="explain")
+    assert "WINDOW [ROWS 2]" in found.stdout
+    assert "-- computed once, 1 of " in found.stdout
+    assert "-- answer\n== Physical Plan ==" in found.stdout
+
+
+def test_a_setting_of_spark_is_passed_on(folder: Path, spark: SparkSession) -> None:
+    before = spark.conf.get("spark.sql.shuffle.partitions")
+    try:
+        assert asked(folder, "SELECT k FROM s [ROWS 2]", "--conf", "spark.sql.shuffle.partitions=3").exit_code == 0
+        assert spark.conf.get("spark.sql.shuffle.partitions") == "3"
+    finally:
+        spark.conf.set("spark.sql.shuffle.partitions", str(before))
