@@ -11,10 +11,14 @@ import pytest
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812
 
+from astralq.algebra.base import operator_of
+from astralq.language import read_script
 from astralq.spark import Engine
+from astralq.spark.answers import history
 from astralq.spark.context import Run
 from astralq.spark.frames import columns
 from astralq.spark.scan import Cut
+from astralq.spark.sources import Sources
 
 ROOT = Path(__file__).parents[2]
 
@@ -75,11 +79,7 @@ def test_twice_the_history_takes_at_most_about_twice_as_long(normal: SparkSessio
 )
 def test_no_task_holds_most_of_the_rows_of_a_global_window(normal: SparkSession, query: str) -> None:
     """At 8 partitions, no task of any table that is computed holds more than 60 % of the rows."""
-    from astralq.algebra.base import operator_of
-    from astralq.language import read_script
-    from astralq.spark.answers import history
-    from astralq.spark.sources import Sources
-
+    normal.conf.set("spark.sql.adaptive.enabled", "false")  # it would put small partitions together
     rows = _history(normal, 8_000, 3).withColumns({"x": F.expr("v / 1000D"), "y": F.expr("v / 2000D")}).repartition(8)
     engine = Engine(normal)
     s = engine.stream_from(rows, timestamp="ts", location=("x", "y"), name=f"wide {query}")

@@ -27,6 +27,9 @@ from astralq.spark.partials import argument, layout_from, mergeable, plan
 from astralq.spark.provenance import source_column
 from astralq.spark.scan import MERGES, Sequenced, combined, equal
 
+FEW = 12
+"""Up to how many windows hold a tuple if panes are merged into each of them."""
+
 
 def group_by(op: GroupBy, frame: RelationFrame, run: Run) -> RelationFrame:
     """The groups' rows; φ is the key (SEMANTICS.md §1)."""
@@ -93,7 +96,7 @@ class _Grouping:
             )
         states = self._states(named, merges, invertible=all(p.invertible for p in plans))
         found = self._relation(states, [p.final for p in plans])
-        return replace(found, lifetime=self.frame.lifetime) if self._one_step else found
+        return replace(found, lifetime=self.frame.stride) if self._one_step or self._few_steps else found
 
     def _layout(self, rows: DataFrame, j: int, a: Aggregate) -> Layout:
         """How the argument's values are cut; a source's own column is looked at where it is cheapest to read."""
@@ -109,6 +112,8 @@ class _Grouping:
         step = self.frame.lifetime
         if self._one_step:
             return named
+        if self._few_steps:
+            return self._step_by_step(named, merges)
         if self.frame.endless or invertible:
             return self._sweep(named, merges)
         if step is not None and self.frame.flat:
@@ -120,6 +125,24 @@ class _Grouping:
         """Windows that do not overlap: each step is a state by itself."""
         frame = self.frame
         return frame.shared and frame.lifetime is not None and frame.lifetime == frame.stride and not self.always
+
+    @property
+    def _few_steps(self) -> bool:
+        """Windows that overlap a little: merging each pane into the few windows that hold it is cheapest."""
+        frame = self.frame
+        if not frame.shared or frame.lifetime is None or frame.stride is None or self.always or not frame.flat:
+            return False
+        return frame.lifetime <= FEW * frame.stride
+
+    def _step_by_step(self, named: DataFrame, merges: dict[str, str]) -> DataFrame:
+        stride = self.frame.stride
+        assert stride is not None
+        steps = F.sequence(col("ft"), col("tt") - lit(stride), long(stride))
+        exploded = named.withColumn("ft", F.explode(steps))
+        merged = exploded.groupBy(*columns(self.keys), "ft").agg(
+            *(MERGES[m](col(name)).alias(name) for name, m in merges.items())
+        )
+        return merged.withColumn("tt", col("ft") + lit(stride))
 
     def _points(self, named: DataFrame, merges: dict[str, str]) -> DataFrame:
         """Entries, and exits with what they take off: at, and the partials."""
