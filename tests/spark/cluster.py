@@ -19,7 +19,7 @@ from astralq.spark.session import session
 from tests.agree.compare import on_model, on_spark, same
 from tests.agree.test_queries import drawn
 
-TRIALS = 3
+TRIALS = 2
 QUERIES = (
     "ISTREAM(SELECT k, avg(v) AS m, max(v) AS h FROM s [RANGE 60 SECONDS] GROUP BY k)",
     "RSTREAM(SELECT k, v FROM s [ROWS 5 SLIDE 1 HOUR]) EVERY 1 HOUR",

@@ -7,6 +7,7 @@ from datetime import datetime
 from typing import Any
 
 from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F  # noqa: N812
 
 from astralq.algebra.base import HasOperator, Kind, Operator, operator_of
 from astralq.algebra.fluent import RelationQuery, StreamQuery
@@ -17,7 +18,7 @@ from astralq.schema import Attribute, Location, Schema, parse_type
 from astralq.spark.answers import history, state
 from astralq.spark.context import Run
 from astralq.spark.exact import Layout
-from astralq.spark.sources import Sources
+from astralq.spark.sources import Sources, spark_type
 from astralq.timeline import Instant, instant
 
 Query = str | Operator | HasOperator
@@ -121,7 +122,12 @@ class Engine:
     def _keep(self, df: DataFrame, schema: Schema, name: str) -> str:
         if name in self._frames:
             raise PlanError(f"there is a source {name!r} already", hint="choose another name")
-        self._frames[name] = df
+        widened = {
+            a.name: F.col(f"`{a.name}`").cast(spark_type(a.type))
+            for a, field in zip(schema, df.schema.fields, strict=True)
+            if field.dataType.simpleString() in _WIDENED
+        }
+        self._frames[name] = df.withColumns(widened) if widened else df
         return name
 
     # Answers

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import os
 import shutil
 import sys
@@ -49,6 +50,8 @@ def session(master: str | None = None, conf: Mapping[str, str] | None = None) ->
             os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
     for name, value in {**({} if running is not None else SETTINGS), **(conf or {})}.items():
         builder = builder.config(name, value)
+    # PySpark logs every failed query with Java's stack; ours are told by the one who asked.
+    logging.getLogger("DataFrameQueryContextLogger").disabled = True
     with _quiet() as said:
         try:
             return builder.getOrCreate()
