@@ -39,7 +39,7 @@ def normal(spark: SparkSession) -> Iterator[SparkSession]:
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    parser.addoption("--trials", type=int, default=200, help="how many generated queries both engines answer")
+    parser.addoption("--trials", type=int, default=60, help="how many generated queries both engines answer")
 
 
 @pytest.fixture(scope="session")

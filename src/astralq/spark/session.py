@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 import os
 import shutil
 import sys
@@ -13,6 +12,7 @@ from typing import IO
 
 from py4j.protocol import Py4JError
 from pyspark.errors import PySparkException, PySparkRuntimeError
+from pyspark.logger import PySparkLogger
 from pyspark.sql import SparkSession
 
 from astralq.errors import AstralError
@@ -51,7 +51,8 @@ def session(master: str | None = None, conf: Mapping[str, str] | None = None) ->
     for name, value in {**({} if running is not None else SETTINGS), **(conf or {})}.items():
         builder = builder.config(name, value)
     # PySpark logs every failed query with Java's stack; ours are told by the one who asked.
-    logging.getLogger("DataFrameQueryContextLogger").disabled = True
+    for name in ("DataFrameQueryContextLogger", "SQLQueryContextLogger"):
+        PySparkLogger.getLogger(name).disabled = True
     with _quiet() as said:
         try:
             return builder.getOrCreate()
