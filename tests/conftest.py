@@ -39,7 +39,15 @@ def normal(spark: SparkSession) -> Iterator[SparkSession]:
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption("--scale", action="store_true", help="also what needs the machine for itself")
     parser.addoption("--trials", type=int, default=60, help="how many generated queries both engines answer")
+
+
+@pytest.fixture
+def alone(request: pytest.FixtureRequest) -> None:
+    """For tests that need the machine for themselves: those that time, and those that kill executors."""
+    if not request.config.getoption("--scale"):
+        pytest.skip("needs an idle machine: scripts/test tests/spark/test_scale.py --scale")
 
 
 @pytest.fixture(scope="session")

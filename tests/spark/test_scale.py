@@ -23,6 +23,7 @@ from astralq.spark.sources import Sources
 ROOT = Path(__file__).parents[2]
 
 
+@pytest.mark.usefixtures("alone")
 def test_executors_of_their_own_give_the_same_answers_even_if_one_is_killed() -> None:
     """local-cluster[2,1,1024]: generated queries in 16 partitions, and a kill -9 in mid-query."""
     done = subprocess.run(
@@ -52,6 +53,7 @@ def _history(spark: SparkSession, rows: int, seed: int) -> DataFrame:
     )
 
 
+@pytest.mark.usefixtures("alone")
 @pytest.mark.parametrize("name", JOINS)
 def test_twice_the_history_takes_at_most_about_twice_as_long(normal: SparkSession, name: str) -> None:
     """2.3 times, the best of three: a join that compares whole histories would take four times as long."""
