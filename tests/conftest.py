@@ -11,7 +11,7 @@ import pytest
 from hypothesis import HealthCheck, settings
 from pyspark.sql import SparkSession
 
-from astralq.spark.session import session
+from astralq.spark.session import SETTINGS, session
 
 _quiet = [HealthCheck.too_slow, HealthCheck.data_too_large, HealthCheck.filter_too_much]
 settings.register_profile("default", max_examples=200, deadline=None, derandomize=True, suppress_health_check=_quiet)
@@ -23,6 +23,8 @@ NORMAL = {
     "spark.sql.adaptive.enabled": "true",
     "spark.sql.codegen.wholeStage": "true",
     "spark.sql.codegen.factoryMode": "FALLBACK",
+    "spark.sql.subexpressionElimination.enabled": "true",
+    "spark.sql.constraintPropagation.enabled": "true",
     "spark.sql.shuffle.partitions": "8",
 }
 
@@ -40,7 +42,7 @@ def normal(spark: SparkSession) -> Iterator[SparkSession]:
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--scale", action="store_true", help="also what needs the machine for itself")
-    parser.addoption("--trials", type=int, default=60, help="how many generated queries both engines answer")
+    parser.addoption("--trials", type=int, default=300, help="how many generated queries both engines answer")
 
 
 @pytest.fixture
@@ -50,13 +52,31 @@ def alone(request: pytest.FixtureRequest) -> None:
         pytest.skip("needs an idle machine: scripts/test tests/spark/test_scale.py --scale")
 
 
+TINY = {
+    # Interpreted and planned once: compiling and re-planning take far longer than computing a few rows.
+    "spark.sql.adaptive.enabled": "false",
+    "spark.sql.codegen.wholeStage": "false",
+    "spark.sql.codegen.factoryMode": "NO_CODEGEN",
+    "spark.sql.subexpressionElimination.enabled": "false",
+    "spark.sql.constraintPropagation.enabled": "false",
+    "spark.sql.ui.explainMode": "simple",
+    "spark.sql.shuffle.partitions": "1",
+}
+
+
 @pytest.fixture(scope="session")
 def spark() -> Iterator[SparkSession]:
-    """On two cores, with few partitions: the data of tests are small."""
-    # Interpreted and planned once: compiling and re-planning take far longer than computing a few rows.
-    tiny = {"spark.sql.adaptive.enabled": "false", "spark.sql.codegen.wholeStage": "false"}
-    found = session(
-        "local[2]", {"spark.sql.shuffle.partitions": "2", "spark.sql.codegen.factoryMode": "NO_CODEGEN", **tiny}
-    )
+    """On two cores, with one partition: the data of tests are small, and most of the time is planning."""
+    found = session("local[2]", TINY)
     yield found
     found.stop()
+
+
+@pytest.fixture(scope="session")
+def several(spark: SparkSession) -> SparkSession:
+    """Another session in the same Spark, with three partitions."""
+    found = spark.newSession()
+    for name, value in {**SETTINGS, **TINY, "spark.sql.shuffle.partitions": "3"}.items():
+        if name.startswith("spark.sql."):
+            found.conf.set(name, value)
+    return found

@@ -49,7 +49,7 @@ def frames(
         else:
             rows = [tuple(r) for r in given]  # type: ignore[union-attr]
         df = frame(spark, op.declared, rows, stamp)
-        found[op.name] = df if partitions is None else df.repartition(partitions)
+        found[op.name] = df.coalesce(1) if partitions is None else df.repartition(partitions)
     return found
 
 

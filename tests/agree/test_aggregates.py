@@ -7,6 +7,8 @@ from decimal import Decimal
 from typing import Any
 
 import pytest
+from py4j.protocol import Py4JJavaError
+from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
 from astralq import (
@@ -24,6 +26,7 @@ from astralq import (
     two_rates,
     unbounded,
 )
+from astralq.errors import EvaluationError
 from astralq.model import Data, Stream
 from astralq.spark import Engine
 from astralq.timeline import BatchId, Instant
@@ -121,6 +124,25 @@ def test_magnitudes_far_apart_are_added_exactly(spark: SparkSession) -> None:
     query = S[rows(3)].aggregate("sum(v) AS s", "avg(v) AS a")
     data = {"S": Stream.of(tuples)}
     assert same(on_model(query, data), on_spark(Engine(spark), query, data))
+
+
+def _longs(*values: int) -> Data:
+    return {"S": Stream.of((BatchId(Instant(t), 0), (1, None, None, v, None, None)) for t, v in enumerate(values))}
+
+
+@pytest.mark.parametrize("values", [(2**63 - 1, -1, 1), (-(2**63), 5, -5), (2**62, 2**62 - 1), (-(2**62), -(2**62))])
+def test_sums_of_longs_are_exact_up_to_their_limits(spark: SparkSession, values: tuple[int, ...]) -> None:
+    query = S[rows(len(values))].aggregate("sum(l) AS s").istream()
+    found = on_spark(Engine(spark), query, _longs(*values))
+    assert found[-1] == (len(values) - 1, 0, sum(values))
+
+
+def test_a_sum_of_longs_that_does_not_fit_fails_on_both_engines(spark: SparkSession) -> None:
+    query = S[rows(2)].aggregate("sum(l) AS s")
+    with pytest.raises(EvaluationError, match="out of range for BIGINT"):
+        on_model(query, _longs(2**62, 2**62))
+    with pytest.raises((PySparkException, Py4JJavaError), match="ARITHMETIC_OVERFLOW"):
+        on_spark(Engine(spark), query, _longs(2**62, 2**62))
 
 
 def test_the_average_of_a_constant_is_that_constant(spark: SparkSession) -> None:

@@ -14,7 +14,7 @@ from astralq.algebra.base import HasOperator, Operator
 from astralq.algebra.sources import RelationSource, StreamSource
 from astralq.algebra.ticks import Tick
 from astralq.errors import DataError
-from astralq.model import Data
+from astralq.model import Data, Stream
 from astralq.schema import Schema
 from astralq.spark import Engine
 from astralq.timeline import BatchId, Instant
@@ -23,8 +23,23 @@ from tests.agree.test_queries import drawn
 from tests.queries import BASE, Case, S, T
 
 CASES: list[Case] = drawn(60)[3::8]
-RICH: Data = max((c.data for c in drawn(60)), key=lambda d: sum(len(str(v)) for v in d.values()))
-"""Data with many tuples."""
+
+
+def _rich() -> Data:
+    """Data with several tuples for every source, and several batches at some instants."""
+    rng = random.Random(11)
+    found: dict[str, Any] = {}
+    for name, count in (("S", 20), ("T", 10)):
+        ids = sorted((rng.randint(0, 11), rng.randint(0, 1)) for _ in range(count))
+        found[name] = Stream.of((BatchId(Instant(t), i), (rng.randint(0, 2), rng.randint(0, 2))) for t, i in ids)
+    found["V"] = [(rng.randint(0, 2), rng.randint(0, 2), t, t + rng.randint(1, 6)) for t in range(0, 10, 2)]
+    found["L"] = [(t % 3, t % 2, "+" if t < 6 else "-", t) for t in range(10)]
+    found["K"] = [(t % 3, t % 2, "+" if t < 6 else "-", t) for t in range(9)]
+    found["C"] = [(0, 1), (1, None), (2, 2)]
+    return found
+
+
+RICH: Data = _rich()
 
 
 @pytest.fixture(scope="module")

@@ -108,7 +108,7 @@ class SparkEngine:
 
         query = question.statement
         with told(), question.blamed():
-            return physical_plans(self.engine, query.operator, self._frames(question), query.t0, question.end)
+            return physical_plans(query.operator, self._frames(question), query.t0, question.end)
 
     @property
     def _cores(self) -> int:

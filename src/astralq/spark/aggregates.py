@@ -78,8 +78,7 @@ class _Grouping:
         if not all(mergeable(a) for _, a in self.op.aggregates):
             return self._directly(rows)
         plans = [
-            plan(j, a, rows, lambda j, a: self._layout(rows, j, a), self.order)
-            for j, (_, a) in enumerate(self.op.aggregates)
+            plan(j, a, lambda j, a: self._layout(rows, j, a), self.order) for j, (_, a) in enumerate(self.op.aggregates)
         ]
         partials = {p.name: p for q in plans for p in q.partials}
         named = rows.select(

@@ -11,9 +11,9 @@ from astralq.algebra.relational import SetKind, ValueSetOperation
 from astralq.spark.columns import col, lit
 from astralq.spark.context import Run
 from astralq.spark.elementary import Elementary
-from astralq.spark.frames import RelationFrame, attributes, columns, same_flatness
+from astralq.spark.frames import RelationFrame, attributes, columns, relabelled, same_flatness
 from astralq.spark.joins import difference, intersection, same_values
-from astralq.spark.relations import by_value, kept_order
+from astralq.spark.relations import by_value
 from astralq.spark.scan import equal
 
 
@@ -36,7 +36,7 @@ def _bags(op: ValueSetOperation, left: RelationFrame, right: RelationFrame, run:
     """In each state, of a value that is n times on the right, the n lowest φ of the left are taken (INTERSECT) or
     dropped (EXCEPT). Ranks change with every row, so that each elementary interval of a value is looked at."""
     values = attributes(op.schema)
-    phi, order = kept_order(left.phi)
+    phi, order = relabelled(left.phi)
     names = [f"p{k}" for k in range(len(order))]
     mine = left.df.select(*columns(values), *order, *columns(left.interval_columns))
     theirs = right.df.select(*columns(values), *columns(right.interval_columns))
@@ -44,7 +44,8 @@ def _bags(op: ValueSetOperation, left: RelationFrame, right: RelationFrame, run:
     elementary = Elementary.of([mine, theirs], values, run, flat=left.flat)
     there = elementary.members(theirs).groupBy(*columns(values), "e").agg(F.count(lit(1)).alias("_n"))
     there = there.select(*(col(c).alias(f"_{c}") for c in values), col("e").alias("_e"), "_n")
-    turn = Window.partitionBy(*columns(values), "e").orderBy(*columns(names))
+    # φ is empty where no state has more than one row; then every rank is 1.
+    turn = Window.partitionBy(*columns(values), "e").orderBy(*columns(names) or [lit(0)])
     ranked = elementary.members(mine).withColumn("_rank", F.row_number().over(turn))
     same = equal(columns(values), columns(f"_{c}" for c in values)) & (col("e") == col("_e"))
     joined = ranked.join(there, same, "left").withColumn("_n", F.coalesce("_n", lit(0)))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 
 from astralq.algebra.base import Kind, Operator
 from astralq.algebra.domain import Domain
@@ -47,17 +48,20 @@ class Compiler:
 
     run: Run
     moment: BatchId | None = None  # where only one state is wanted: operators are pointwise, so that leaves are cut
-    _streams: dict[int, tuple[Operator, StreamFrame]] = field(default_factory=dict)
+    _streams: dict[Operator, StreamFrame] = field(default_factory=dict)
+
+    @cached_property
+    def _whole(self) -> Compiler:
+        """For what is below a leaf: all of its history."""
+        return Compiler(self.run)
 
     # Streams
 
     def stream(self, op: Operator) -> StreamFrame:
         """A stream's frame, the same one wherever the operator stands."""
-        known = self._streams.get(id(op))
-        if known is None:
-            known = (op, self._stream(op))
-            self._streams[id(op)] = known
-        return known[1]
+        if op not in self._streams:
+            self._streams[op] = self._stream(op)
+        return self._streams[op]
 
     def _stream(self, op: Operator) -> StreamFrame:
         run = self.run
@@ -115,7 +119,7 @@ class Compiler:
     def relation(self, op: Operator, *, ordered: bool = True) -> RelationFrame:
         """A relation's frame; without `ordered` nobody looks at order and identity, which spares numbering streams."""
         if self.moment is not None and isinstance(op, RelationSource | StartedAt | Window | Domain | Tick):
-            return _held_at(Compiler(self.run).relation(op, ordered=ordered), self.moment)
+            return _held_at(self._whole.relation(op, ordered=ordered), self.moment)
         run = self.run
         match op:
             case RelationSource():
@@ -210,7 +214,7 @@ def _held_at(frame: RelationFrame, moment: BatchId) -> RelationFrame:
 
 def _inner_run(op: StartedAt, run: Run) -> Run:
     """A query inside another keeps its own start, and ends with the outer one."""
-    return Run(op.child, run.sources, op.t0, run.end)
+    return Run(op.child, run.sources, op.t0, run.end, run.materialised)
 
 
 def _looks_at_order(op: GroupBy) -> bool:

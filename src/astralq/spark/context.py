@@ -16,6 +16,7 @@ from astralq.algebra.streamers import DStream, IStream, RStream
 from astralq.algebra.ticks import Tick
 from astralq.algebra.windows import Window
 from astralq.errors import PlanError
+from astralq.spark.frames import StreamFrame
 from astralq.spark.scan import Cut
 from astralq.spark.sources import Sources, Times
 from astralq.timeline import EPOCH, LAST_INDEX, BatchId, Instant
@@ -33,6 +34,7 @@ class Run:
     t0_or_none: Instant | None = None
     until: Instant | None = None
     materialised: list[DataFrame] = field(default_factory=list, compare=False, repr=False)
+    numbered: dict[StreamFrame, StreamFrame] = field(default_factory=dict, compare=False, repr=False)
 
     def shared(self, df: DataFrame) -> DataFrame:
         """A table that is read more than once, computed once: its rows are kept on the executors, twice, so that one
@@ -54,13 +56,13 @@ class Run:
         found = []
         for op in self.query.walk():
             if isinstance(op, StreamSource | RelationSource):
-                found.append(self.sources.times(op, self.t0))
+                found.append(op)
             elif isinstance(op, SensedSource) and (self.t0_or_none is None or self.until is None):
                 raise PlanError(
                     f"the sensed stream {op.name} has no beginning or no end of its own",
                     hint="give the start t0 and an end: START AT … and --until",
                 )
-        return found
+        return self.sources.times(found, self.t0)
 
     @cached_property
     def seen_from(self) -> BatchId:
@@ -107,10 +109,6 @@ class Run:
     def start_instant(self) -> Instant:
         """What START means: t0 if it was given, else the first observed instant."""
         return self.start.t if self.t0_or_none is None else self.t0_or_none
-
-    @property
-    def observes_nothing(self) -> bool:
-        return self.until is not None and self.last < self.start
 
     @cached_property
     def rows(self) -> int:

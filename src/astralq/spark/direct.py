@@ -54,7 +54,7 @@ def aggregated(
                 # The first of equal values counts, the others are as if they were not there.
                 turn = F.row_number().over(Window.partitionBy(*columns(by), value).orderBy(lit(0)))
                 rows = rows.withColumn(f"v{k}", F.when(turn == 1, value))
-            made = plan(k, a, rows, layout_of, order)
+            made = plan(k, a, layout_of, order)
             rows = rows.withColumns({p.name: p.value for p in made.partials})
             found += [p.merged() for p in made.partials]
             finals.append(made.final)

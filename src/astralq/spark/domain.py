@@ -46,7 +46,7 @@ def domain(op: Domain, frame: RelationFrame, other: StreamFrame | None, run: Run
             assert other is not None
             return _at_batches(frame, other, run)
         case Custom():
-            return _custom(op, frame, run)
+            return _custom(op, frame)
     raise AssertionError(op)
 
 
@@ -105,7 +105,7 @@ def _at_batches(frame: RelationFrame, stream: StreamFrame, run: Run) -> Relation
     return replace(moved, df=moved.df.drop("_s", "_e"), coalesced=False)
 
 
-def _custom(op: Domain, frame: RelationFrame, run: Run) -> RelationFrame:
+def _custom(op: Domain, frame: RelationFrame) -> RelationFrame:
     """A user's f: its generalised inverse, a Python function, is asked once for each point at which the relation
     changes. Only these points come to the driver, never tuples."""
     assert isinstance(op.transform_, Custom)

@@ -13,7 +13,7 @@ from pyspark.sql import DataFrame, Window
 from pyspark.sql import functions as F  # noqa: N812
 
 from astralq.spark.batches import ALWAYS, NEVER
-from astralq.spark.columns import col, lit, long
+from astralq.spark.columns import col, long
 from astralq.spark.frames import columns
 from astralq.spark.scan import Shares, equal
 
@@ -80,7 +80,7 @@ class Elementary:
                 col("at").alias(f"{name}_at"),
                 col("e").alias(name),
             )
-            same = equal(columns(self.keys), columns(f"{name}_{k}" for k in self.keys)) if self.keys else lit(True)
+            same = equal(columns(self.keys), columns(f"{name}_{k}" for k in self.keys))
             here = F.struct(col(t).alias("t"), index.alias("i")) == col(f"{name}_at")
             found = found.join(table, same & here).drop(*(f"{name}_{k}" for k in self.keys), f"{name}_at")
         exploded = found.withColumn("e", F.explode(F.sequence(col("_first"), col("_end") - 1)))

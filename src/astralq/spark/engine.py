@@ -12,7 +12,7 @@ from pyspark.sql import functions as F  # noqa: N812
 from astralq.algebra.base import HasOperator, Kind, Operator, operator_of
 from astralq.algebra.fluent import RelationQuery, StreamQuery
 from astralq.algebra.sources import RelationSource, StreamSource
-from astralq.errors import DataError, PlanError
+from astralq.errors import DataError, PlanError, SchemaError
 from astralq.language.script import read_script
 from astralq.schema import Attribute, Location, Schema, parse_type
 from astralq.spark.answers import history, state
@@ -161,7 +161,7 @@ class Engine:
             operator = operator_of(query)
         moments = [None if m is None else instant(m) for m in (at, until)]
         # What is learnt of a DataFrame that the engine keeps is learnt once; others may be new ones each time.
-        kept = None if frames.keys() != self._frames.keys() else self._layouts
+        kept = None if frames != self._frames else self._layouts
         return self.answer(operator, frames, t0=t0, at=moments[0], until=moments[1], layouts=kept)
 
     def answer(
@@ -190,9 +190,7 @@ def _schema_of(df: DataFrame, location: Location | None) -> Schema:
         name: Any = field.dataType.simpleString()
         try:
             found.append(Attribute(field.name, parse_type(_WIDENED.get(name, name))))
-        except PlanError:
-            raise
-        except Exception:
+        except SchemaError:
             raise DataError(
                 f"the column {field.name!r} is {name}, which no attribute can be",
                 hint="leave it out with select, or cast it",

@@ -78,6 +78,14 @@ class Layout:
         high, low = self._doubles(limbs)
         return high + low
 
+    def whole(self, limbs: list[Column]) -> Column:
+        """The sum of integers as a BIGINT; one that does not fit fails, as ANSI arithmetic does."""
+        if self.count == 1:
+            return limbs[0]
+        # What the low limb carries goes up first: then the product overflows exactly if the sum does.
+        high = limbs[1] + F.shiftright(limbs[0], self.width)
+        return high * lit(2**self.width) + limbs[0].bitwiseAND(lit(2**self.width - 1))
+
     def average(self, limbs: list[Column], count: Column) -> Column:
         """The sum divided by how many there are, rounded once: a constant's average is that constant."""
         if not self.fast:

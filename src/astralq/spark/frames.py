@@ -63,9 +63,9 @@ def mapped(phi: Phi, f: Callable[[str], str]) -> Phi:
     )
 
 
-def relabelled(phi: Phi) -> tuple[Phi, list[Column]]:
-    """φ over columns o0, o1, …, and these columns made of the old ones."""
-    names = {name: f"o{k}" for k, name in enumerate(order_columns(phi))}
+def relabelled(phi: Phi, prefix: str = "p") -> tuple[Phi, list[Column]]:
+    """φ over columns of its own, p0, p1, …, which no attribute is called; and these columns made of the old ones."""
+    names = {name: f"{prefix}{k}" for k, name in enumerate(order_columns(phi))}
     return mapped(phi, names.__getitem__), [col(old).alias(new) for old, new in names.items()]
 
 

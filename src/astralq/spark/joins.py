@@ -29,6 +29,7 @@ from astralq.spark.frames import (
     interval,
     mapped,
     path,
+    relabelled,
     same_flatness,
 )
 from astralq.spark.relations import tagged, united
@@ -91,39 +92,24 @@ class Levels:
         """Each row once for each of the needed levels and buckets that it is in.
 
         On its own level a row is at home, on coarser ones a guest, and two guests never meet: by the role, left rows
-        at home (0) meet all right ones, and left guests (1) meet only right rows at home.
+        at home (0) meet all right ones, left guests (1) only right rows at home. A place is a level and a role.
         """
         start, last = col("ft"), col("tt") - 1
         if not frame.flat:
             last = F.when(col("ti") > 0, col("tt")).otherwise(col("tt") - 1)
         df = frame.df.withColumn("_own", self.own(start, last + 1))
-        places = []
+        own, places = col("_own"), []
         for level in needed:
-            covered = F.sequence(self.bucket(start, level), self.bucket(last, level))
-            at_home, guest = ([0], [1]) if prefix == "l_" else ([0, 1], [0])
-            places.append(
-                F.when(col("_own") == level, _on_level(level, covered, at_home))
-                .when(col("_own") > level, _on_level(level, covered, guest))
-                .otherwise(F.array().cast("array<struct<level:int,bucket:bigint,role:int>>"))
-            )
-        df = df.withColumn("_place", F.explode(F.concat(*places)))
-        renamed = [col(c).alias(f"{prefix}{c}") for c in frame.df.columns]
+            covered = [self.bucket(start, level).alias("low"), self.bucket(last, level).alias("high")]
+            roles = (own == level, own > level) if prefix == "l_" else (own >= level, own == level)
+            for role, has_it in enumerate(roles):
+                places.append(F.when(has_it, F.struct(lit(2 * level + role).alias("place"), *covered)))
+        df = df.withColumn("_place", F.explode(F.array_compact(F.array(*places))))
         return df.select(
-            *renamed,
-            col("_own").alias(f"{prefix}own"),
-            col("_place.level").alias(f"{prefix}level"),
-            col("_place.bucket").alias(f"{prefix}bucket"),
-            col("_place.role").alias(f"{prefix}role"),
+            *(col(c).alias(f"{prefix}{c}") for c in frame.df.columns),
+            col("_place.place").alias(f"{prefix}place"),
+            F.explode(F.sequence("_place.low", "_place.high")).alias(f"{prefix}bucket"),
         )
-
-
-def _on_level(level: int, buckets: SparkColumn, roles: Sequence[int]) -> SparkColumn:
-    def places(role: int) -> SparkColumn:
-        return F.transform(
-            buckets, lambda b: F.struct(lit(level).alias("level"), b.alias("bucket"), lit(role).alias("role"))
-        )
-
-    return F.concat(*map(places, roles))
 
 
 KeyPair = tuple[str, str, bool]
@@ -163,7 +149,7 @@ def pairs(
     flat = left.flat
     starts = [Id(col(f"{p}ft"), None if flat else col(f"{p}fi")) for p in ("l_", "r_")]
     ends = [Id(col(f"{p}tt"), None if flat else col(f"{p}ti")) for p in ("l_", "r_")]
-    meet = (col("l_level") == col("r_level")) & (col("l_bucket") == col("r_bucket")) & (col("l_role") == col("r_role"))
+    meet = (col("l_place") == col("r_place")) & (col("l_bucket") == col("r_bucket"))
     for x, y, null_safe in keys:
         p, q = col(f"l_{x}"), col(f"r_{y}")
         meet = meet & (p.eqNullSafe(q) if null_safe else p == q)
@@ -171,11 +157,11 @@ def pairs(
     begins = F.greatest("l_ft", "r_ft")
     home = long(None)
     for level in needed:
-        home = F.when(col("l_level") == level, levels.bucket(begins, level)).otherwise(home)
+        home = F.when(F.shiftright("l_place", 1) == level, levels.bucket(begins, level)).otherwise(home)
     together = overlap & (col("l_bucket") == home)
     matched = together if condition is None else together & F.coalesce(F.when(together, condition), lit(False))
     joined = a.join(b, meet & matched)
-    hidden = ("own", "level", "bucket", "role", "ft", "fi", "tt", "ti")
+    hidden = ("ft", "fi", "tt", "ti")
     kept = [f"l_{c}" for c in left.df.columns if c not in hidden] + [
         f"r_{c}" for c in right.df.columns if c not in hidden
     ]
@@ -246,8 +232,7 @@ def matching(op: Join, left: RelationFrame, right: RelationFrame, run: Run, furt
 
 
 def _own_order(frame: RelationFrame, further: Sequence[str] = ()) -> RelationFrame:
-    names = {name: f"x{k}" for k, name in enumerate(frame.order)}
-    order = [col(old).alias(new) for old, new in names.items()]
+    phi, order = relabelled(frame.phi, "x")
     df = frame.df.select(
         *columns(attributes(frame.schema)),
         *order,
@@ -255,7 +240,7 @@ def _own_order(frame: RelationFrame, further: Sequence[str] = ()) -> RelationFra
         *columns(frame.interval_columns),
         *columns(further),
     )
-    return replace(frame, df=df, phi=mapped(frame.phi, names.__getitem__))
+    return replace(frame, df=df, phi=phi)
 
 
 def conjuncts(condition: Expr) -> list[Expr]:
@@ -316,7 +301,7 @@ def _unmatched(found: Pairs, side: str) -> RelationFrame:
     """A row holds where none of its partners does: the gaps between the intersections, and around them."""
     frame = found.left if side == "l_" else found.right
     flat = frame.flat
-    whole = [c for c in frame.df.columns if c not in ("_own",)]
+    whole = frame.df.columns
     bounds = ["ft", "tt"] if flat else ["ft", "fi", "tt", "ti"]
     start, end = (["ft"], ["tt"]) if flat else (["ft", "fi"], ["tt", "ti"])
     pieces = found.df.select(

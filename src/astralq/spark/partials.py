@@ -46,12 +46,9 @@ def mergeable(a: Aggregate) -> bool:
     return a.function in MERGEABLE and not (a.distinct and a.function in ("count", "sum", "avg"))
 
 
-def plan(
-    k: int, a: Aggregate, df: DataFrame, layout_of: Callable[[int, Aggregate], Layout], order: Sequence[str]
-) -> Plan:
+def plan(k: int, a: Aggregate, layout_of: Callable[[int, Aggregate], Layout], order: Sequence[str]) -> Plan:
     """The plan of the k-th aggregate; its argument is in the column v{k}, if it has one."""
     value = col(f"v{k}")
-    result = a.type
     match a.function:
         case "count":
             there = lit(1) if not a.args else F.when(value.isNotNull(), 1).otherwise(0)
@@ -61,10 +58,10 @@ def plan(
         case "first" | "last":
             packed = F.struct(*(col(c).alias(f"o{j}") for j, c in enumerate(order)), value.alias("value"))
             return Plan((Partial(f"m{k}", packed, "min" if a.function == "first" else "max"),), col(f"m{k}.value"))
-    return _total(k, a, value, layout_of(k, a) if a.args[0].type.name != "DECIMAL" else None, result.name)
+    return _total(k, a, value, layout_of(k, a) if a.args[0].type.name != "DECIMAL" else None)
 
 
-def _total(k: int, a: Aggregate, value: Column, layout: Layout | None, result: str) -> Plan:
+def _total(k: int, a: Aggregate, value: Column, layout: Layout | None) -> Plan:
     """sum and avg: NULL over nothing."""
     count = Partial(f"n{k}", F.when(value.isNotNull(), 1).otherwise(0).cast("bigint"), "sum")
     some = col(count.name) > 0
@@ -79,8 +76,7 @@ def _total(k: int, a: Aggregate, value: Column, layout: Layout | None, result: s
     limbs = tuple(Partial(f"s{k}_{j}", F.coalesce(limb, lit(0)), "sum") for j, limb in enumerate(cut))
     merged = [col(p.name) for p in limbs]
     if a.function == "sum" and not is_double:
-        whole = merged[0] if layout.count == 1 else F.shiftleft(merged[1], layout.width) + merged[0]
-        return Plan((count, *limbs), F.when(some, whole))
+        return Plan((count, *limbs), F.when(some, layout.whole(merged)))
     amount = layout.total(merged) if a.function == "sum" else layout.average(merged, col(count.name))
     if not (is_double and layout.special):
         return Plan((count, *limbs), F.when(some, amount))

@@ -12,7 +12,6 @@ from pyspark.sql import DataFrame
 from astralq.algebra.base import Kind, Operator
 from astralq.spark.answers import history, state
 from astralq.spark.context import Run
-from astralq.spark.engine import Engine
 from astralq.spark.sources import Sources
 from astralq.timeline import Instant
 
@@ -31,12 +30,9 @@ def compiled_plans(run: Run, at: Instant | None = None) -> list[str]:
     return [plan_of(df) for df in (*run.materialised, answer)]
 
 
-def physical_plans(
-    engine: Engine, query: Operator, frames: Mapping[str, DataFrame], t0: Instant | None, until: Instant | None
-) -> str:
+def physical_plans(query: Operator, frames: Mapping[str, DataFrame], t0: Instant | None, until: Instant | None) -> str:
     """All plans of a query, with a heading for each."""
     plans = compiled_plans(Run(query, Sources(frames), t0, until))
-    assert engine.spark is not None
     headings = [f"computed once, {k} of {len(plans) - 1}" for k in range(1, len(plans))]
     return "\n\n".join(f"-- {h}\n{p}" for h, p in zip([*headings, "answer"], plans, strict=True))
 

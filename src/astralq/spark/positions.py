@@ -83,7 +83,7 @@ class Positions:
         kept = list(dict.fromkeys([*self.parts, "p", *self.batch_columns, *extra]))
         table = self.table.select(*(col(c).alias(f"_{c}") for c in kept))
         df = self.df.withColumn("_at", position)
-        same = equal(columns(self.parts), columns(f"_{g}" for g in self.parts)) if self.parts else lit(True)
+        same = equal(columns(self.parts), columns(f"_{g}" for g in self.parts))
         joined = df.join(table, same & (col("_at") == col("_p")), "left")
         made = [F.coalesce(col("_t"), lit(NEVER)).alias(f"{name}_t")]
         if not self.flat:

@@ -22,7 +22,7 @@ from astralq.spark.frames import (
     columns,
     holds,
     mapped,
-    order_columns,
+    relabelled,
     same_flatness,
 )
 from astralq.spark.scan import Sequenced, equal
@@ -96,16 +96,10 @@ def project(op: Project, frame: RelationFrame) -> RelationFrame:
     """Π: φ, intervals and stamps stay."""
     names = Names(op.child.schema, attributes(frame.schema), frame.stamp)
     # Order columns may be attributes that Π replaces.
-    phi, order = kept_order(frame.phi)
+    phi, order = relabelled(frame.phi)
     items = [compiled(e, names).alias(f"c{k}") for k, (_, e) in enumerate(op.items)]
     df = frame.df.select(*items, *order, *columns(frame.stamp), *columns(frame.interval_columns))
     return replace(frame, df=df, schema=op.schema, phi=phi, coalesced=frame.coalesced and frame.one_row_per_phi)
-
-
-def kept_order(phi: Phi) -> tuple[Phi, list[Column]]:
-    """φ over columns of its own, p0, p1, …, which no attribute is called."""
-    names = {name: f"p{k}" for k, name in enumerate(order_columns(phi))}
-    return mapped(phi, names.__getitem__), [col(old).alias(new) for old, new in names.items()]
 
 
 def distinct(frame: RelationFrame) -> RelationFrame:
@@ -153,7 +147,7 @@ def tagged(
             )
         )
     phi: Phi = (Choice("tag", (phis[0], phis[1]), marks),)
-    phi, order = _packed(phi)
+    phi, order = relabelled(phi)
     df = sides[0].union(sides[1])
     df = df.select(*columns(attributes(schema)), *order, *columns(stamp), *columns(left.interval_columns))
     return RelationFrame(
@@ -173,9 +167,3 @@ def _with_index(frame: RelationFrame) -> RelationFrame:
     if "si" in frame.stamp:
         return frame
     return replace(frame, df=frame.df.withColumn("si", long(0)), stamp=(frame.stamp[0], "si", *frame.stamp[1:]))
-
-
-def _packed(phi: Phi) -> tuple[Phi, list[Column]]:
-    """φ over columns q0, q1, … of its own."""
-    names = {name: f"q{k}" for k, name in enumerate(order_columns(phi))}
-    return mapped(phi, names.__getitem__), [col(old).alias(new) for old, new in names.items()]

@@ -18,7 +18,10 @@ from astralq.spark.frames import StreamFrame, attributes, columns
 
 
 class Shares(Protocol):
-    """What can keep a table that is read more than once."""
+    """What can keep a table that is read more than once, and the streams that have their positions."""
+
+    @property
+    def numbered(self) -> dict[StreamFrame, StreamFrame]: ...
 
     def shared(self, df: DataFrame) -> DataFrame: ...
 
@@ -35,10 +38,13 @@ def numbered(stream: StreamFrame, run: Shares) -> StreamFrame:
     """
     if stream.numbered:
         return stream
+    if stream in run.numbered:
+        return run.numbered[stream]
     by = dict.fromkeys([*stream.sort_columns, *attributes(stream.schema)])
     kept = [*stream.stamp_columns, *attributes(stream.schema)]
     df = stream.df.sort(*columns(by)).select(*columns(kept)).zipWithIndex("n")
-    return replace(stream, df=run.shared(df), order=("n",))
+    run.numbered[stream] = replace(stream, df=run.shared(df), order=("n",))
+    return run.numbered[stream]
 
 
 @dataclass(frozen=True)

@@ -25,9 +25,9 @@ from astralq.spark.frames import (
     columns,
     mapped,
     order_columns,
+    relabelled,
 )
 from astralq.spark.partials import argument, layout_from
-from astralq.spark.relations import kept_order
 from astralq.spark.scan import equal, first_from, numbered
 from astralq.spark.windows import quotient_down, quotient_up
 
@@ -152,7 +152,7 @@ def unary(op: Select | Project | Rename | GroupBy | Distinct, frame: WindowsFram
         case Rename():
             return replace(frame, schema=op.schema)
         case Project():
-            phi, order = kept_order(frame.phi)
+            phi, order = relabelled(frame.phi)
             items = [compiled(e, names).alias(f"c{k}") for k, (_, e) in enumerate(op.items)]
             df = frame.df.select(*items, *order, *columns(frame.stamp), "wt", "wi")
             return replace(frame, df=df, schema=op.schema, phi=phi)

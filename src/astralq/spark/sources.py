@@ -14,7 +14,7 @@ from astralq.schema import BOOLEAN, Schema, Type
 from astralq.spark.batches import ALWAYS, NEVER
 from astralq.spark.columns import col, lit, long
 from astralq.spark.exact import Layout, double_layout
-from astralq.spark.frames import Key, Phi, RelationFrame, StreamFrame, attributes, columns
+from astralq.spark.frames import Key, Phi, RelationFrame, StreamFrame, attributes, columns, relabelled
 from astralq.timeline import MAX_INSTANT, MIN_INSTANT, BatchId, Instant
 
 Source = StreamSource | SensedSource | RelationSource
@@ -77,17 +77,21 @@ class Sources:
             self._streams[source.name] = _received(source, self.frame(source))
         return self._streams[source.name]
 
-    def times(self, source: StreamSource | RelationSource, t0: Instant) -> Times:
-        """What the timestamps from t0 on say."""
-        key = (source.name, t0)
-        if key not in self._times:
-            df = self._moments(source).where(col("t") >= t0)
-            found = df.agg(
-                F.min(F.struct("t", "i")).alias("first"), F.max("t").alias("last"), F.count("t").alias("rows")
-            ).collect()[0]
-            first = None if found.first is None else BatchId(Instant(found.first.t), found.first.i)
-            self._times[key] = Times(first, None if found.last is None else Instant(found.last), found.rows)
-        return self._times[key]
+    def times(self, sources: Sequence[StreamSource | RelationSource], t0: Instant) -> list[Times]:
+        """What the timestamps from t0 on say, of all sources in one pass."""
+        asked = {s.name: s for s in sources if (s.name, t0) not in self._times}
+        every: DataFrame | None = None
+        for name, source in asked.items():
+            self._times[name, t0] = Times(None, None, 0)
+            df = self._moments(source)
+            if df is not None:
+                df = df.where(col("t") >= t0).withColumn("source", lit(name))
+                every = df if every is None else every.union(df)
+        if every is not None:
+            limits = [F.min(F.struct("t", "i")).alias("first"), F.max("t").alias("last"), F.count("t").alias("rows")]
+            for name, first, last, rows in every.groupBy("source").agg(*limits).collect():
+                self._times[name, t0] = Times(BatchId(Instant(first.t), first.i), Instant(last), rows)
+        return [self._times[s.name, t0] for s in sources]
 
     def layout(self, source: StreamSource, place: int) -> Layout:
         """How the values of an attribute that is a DOUBLE are cut for exact sums."""
@@ -96,14 +100,15 @@ class Sources:
             self.layouts[key] = double_layout(self.frame(source), col(f"c{place}"))
         return self.layouts[key]
 
-    def _moments(self, source: StreamSource | RelationSource) -> DataFrame:
+    def _moments(self, source: StreamSource | RelationSource) -> DataFrame | None:
+        """The batch identifiers of a source's rows; None for a relation that does not change."""
         if isinstance(source, StreamSource):
             stream = self.stream(source)
             return stream.df.select("t", stream.batch.index.alias("i"))
         names = [n for n in (source.valid_from, source.valid_to, source.at) if n is not None]
         zero = long(0).alias("i")
         if not names:
-            return self.frame(source).limit(0).select(long(0).alias("t"), zero)
+            return None
         df = self.frame(source)
         moments = F.array(*(moment(source, n) for n in names))
         return df.select(F.explode(moments).alias("t"), zero).where(col("t").isNotNull())
@@ -201,14 +206,9 @@ def relation(source: RelationSource, df: DataFrame) -> RelationFrame:
         start.cast("bigint").alias("ft"),
         end.cast("bigint").alias("tt"),
     ).where(col("ft") < col("tt"))
-    phi, made = _phi_of([*order, "o0"])
+    phi, made = relabelled(tuple(Key(c) for c in [*order, "o0"]))
     df = df.select(*columns(attributes(schema)), *made, "ft", "tt")
     return RelationFrame(df, schema, phi, flat=True, endless=source.valid_to is None)
-
-
-def _phi_of(order: Sequence[str]) -> tuple[Phi, list[Column]]:
-    phi: Phi = tuple(Key(f"p{k}") for k in range(len(order)))
-    return phi, [col(old).alias(f"p{k}") for k, old in enumerate(order)]
 
 
 def _log(source: RelationSource, df: DataFrame) -> tuple[DataFrame, Schema]:

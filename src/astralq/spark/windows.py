@@ -10,7 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from itertools import takewhile
 
-from pyspark.sql import Column, DataFrame, SparkSession
+from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F  # noqa: N812
 
 from astralq.algebra.schedules import Continuous, Measure, Periodic, TimeSchedule
@@ -91,7 +91,7 @@ class _Windows:
                 waits = self.run.t0 + hi.amount < origin
                 lifetime = None if waits else lo.amount + 1 - hi.amount
         else:
-            table = Evaluations.of(spec, self.run, session_of(stream))
+            table = Evaluations.of(spec, self.run, stream.df.sparkSession)
             df = table.entering(df.withColumn("_v", t), self.run.time_cut, "enter")
             df = table.leaving(df, self.run.time_cut, "leave")
             enter, leave = col("enter"), col("leave")
@@ -101,7 +101,13 @@ class _Windows:
         start = at(enter) if stream.flat else greatest(at(enter), stream.batch)
         end = at(leave)
         return self._frame(
-            stream, df, start, end, lifetime=lifetime, endless=_is_landmark(lo), shared=not _is_continuous(spec)
+            stream,
+            df,
+            start,
+            end,
+            lifetime=lifetime,
+            endless=_is_landmark(lo),
+            shared=not isinstance(spec.schedule, Continuous),
         )
 
     # Positions and distances
@@ -112,7 +118,7 @@ class _Windows:
             positions = positions.with_odometer()
         if self._needs_batches:
             positions = positions.with_batches()
-        if not (self._direct and spec_has_parts(self.spec)):
+        if not (self._direct and self.spec.partition):
             positions = positions.settled()
         if schedule.measure is Measure.TIME and isinstance(scope.hi, OfInstant):
             return self._by_instant(stream, positions)
@@ -283,7 +289,7 @@ class _Windows:
     def _by_instant(self, stream: StreamFrame, positions: Positions) -> RelationFrame:
         """Aperiodic windows whose bounds in positions or distance are functions of the instant (000 D12)."""
         spec = self.spec
-        table = Evaluations.of(spec, self.run, session_of(stream))
+        table = Evaluations.of(spec, self.run, stream.df.sparkSession)
         in_positions = spec.scope.measure is Measure.POSITION
         table.check_reached(positions)
         cut = self.run.position_cut
@@ -340,10 +346,6 @@ class _Windows:
         )
 
 
-def spec_has_parts(spec: WindowSpec) -> bool:
-    return bool(spec.partition)
-
-
 def quotient_up(value: Column, by: int) -> Column:
     """⌈value / by⌉ of BIGINTs, exactly."""
     if by == 1:
@@ -375,11 +377,3 @@ def _evaluation(j: Column, every: int, origin: int) -> Column:
 
 def _is_landmark(lo: Bound) -> bool:
     return isinstance(lo, Linear) and lo.slope == 0
-
-
-def _is_continuous(spec: WindowSpec) -> bool:
-    return isinstance(spec.schedule, Continuous)
-
-
-def session_of(stream: StreamFrame) -> SparkSession:
-    return stream.df.sparkSession
