@@ -1,4 +1,4 @@
-"""Random well-typed queries: every operator of the algebra, nested, over two streams and three relations.
+"""Random well-typed queries: every operator of the algebra, nested, over three streams and four relations.
 
 Every relation and stream that is drawn has the attributes a INT and b INT, so that any of them can stand under any
 operator.
@@ -10,13 +10,14 @@ from dataclasses import dataclass
 
 from hypothesis import strategies as st
 
-from astralq import RelationQuery, StreamQuery, WindowSpec, range_, relation, stream
+from astralq import RelationQuery, StreamQuery, WindowSpec, WindowsQuery, moving, range_, relation, rows, stream
 from astralq.model import Data, Stream
 from astralq.timeline import Instant
 from tests.generators import HORIZON, change_logs, conditions, durations, streams, us, versioned, windows
 
 S = stream("S", "a INT, b INT")
 T = stream("T", "a INT, b INT")
+P = stream("P", "a INT, b INT, x INT, y INT", location=("x", "y"), planar=True)
 C = relation("C", "a INT, b INT")
 
 
@@ -44,6 +45,15 @@ BASE: list[RelationQuery] = [
 ]
 
 specs: st.SearchStrategy[WindowSpec] = windows
+metres = st.integers(1, 4).map(lambda m: f"{m} m")
+_moving: st.SearchStrategy[WindowSpec] = st.one_of(
+    st.builds(moving, metres, st.one_of(metres, durations)),
+    st.builds(lambda d, slide: range_(d, slide=slide), durations, metres),
+    st.builds(lambda n, slide: rows(n, slide=slide), st.integers(1, 3), metres),
+)
+moving_windows: st.SearchStrategy[WindowSpec] = st.one_of(_moving, _moving.map(lambda w: w.by("a")))
+"""Windows whose scope or rate is a distance."""
+
 instants = st.integers(0, HORIZON).map(Instant)
 
 
@@ -54,6 +64,7 @@ def data(draw: st.DrawFn) -> Data:
     return {
         "S": draw(streams()),
         "T": draw(streams(most=5)),
+        "P": draw(streams(columns=4)),
         "V": draw(versioned("V")).data["V"],
         "L": draw(change_logs("L")).data["L"],
         "K": draw(change_logs("K", key=True)).data["K"],
@@ -70,11 +81,13 @@ def _aside(r: RelationQuery) -> RelationQuery:
 def stream_queries(draw: st.DrawFn, depth: int) -> StreamQuery:
     if depth == 0:
         return draw(st.sampled_from([S, T]))
-    shape = draw(st.sampled_from(["source", "unary", "spread", "join", "band", "streamer", "streamer"]))
+    shape = draw(st.sampled_from(["source", "unary", "spread", "join", "band", "streamer", "streamer", "windows"]))
     if shape == "source":
         return draw(st.sampled_from([S, T]))
     if shape == "streamer":
         return draw(streamed(depth))
+    if shape == "windows":
+        return draw(streamed_windows(depth))
     inner = draw(stream_queries(depth - 1))
     match shape:
         case "unary":
@@ -124,12 +137,49 @@ def streamed(draw: st.DrawFn, depth: int) -> StreamQuery:
 
 
 @st.composite
+def window_queries(draw: st.DrawFn, depth: int) -> WindowsQuery:
+    """A stream of windows (SNEEql): over time, over rows, scanned from a relation, and what is made of them."""
+    slide, size, back = (draw(st.integers(low, 4)) for low in (1, 0, 0))
+    kind = draw(st.sampled_from(["time", "rows", "scan"]))
+    if kind == "scan":
+        found = draw(relation_queries(depth - 1)).scan(us(slide))
+    else:
+        source = draw(stream_queries(depth - 1))
+        ends = (size + back, back, slide)
+        found = source.windows(*(map(us, ends) if kind == "time" else ends))
+    shape = draw(st.sampled_from(["plain", "where", "select", "distinct", "aggregate", "groups", "product"]))
+    match shape:
+        case "where":
+            return found.where(draw(conditions))
+        case "select":
+            return found.select("b AS a", "a AS b")
+        case "distinct":
+            return found.distinct()
+        case "aggregate":
+            return found.aggregate("CAST(count(*) AS INT) AS a", "last(b) AS b")
+        case "groups":
+            return found.aggregate("max(b) AS b", by="a")
+        case "product" if depth > 1:
+            other = draw(window_queries(1)).select("a AS a2", "b AS b2")
+            return found.product(other).select("a", "b2 AS b")
+    return found
+
+
+@st.composite
+def streamed_windows(draw: st.DrawFn, depth: int) -> StreamQuery:
+    found = draw(window_queries(depth))
+    return draw(st.sampled_from([found.rstream(), found.istream(), found.dstream()]))
+
+
+@st.composite
 def relation_queries(draw: st.DrawFn, depth: int) -> RelationQuery:
     if depth == 0:
         return draw(st.sampled_from([*BASE, S[range_("3 us")], T[range_("2 us", slide="2 us")]]))
-    shape = draw(st.sampled_from(["window", "window", "unary", "aggregate", "past", "binary", "join"]))
+    shape = draw(st.sampled_from(["window", "window", "unary", "aggregate", "past", "binary", "join", "moving"]))
     if shape == "window":
         return draw(stream_queries(depth - 1))[draw(specs)]
+    if shape == "moving":
+        return draw(st.sampled_from([P, P.where(draw(conditions))]))[draw(moving_windows)].select("a", "b")
     r = draw(relation_queries(depth - 1))
     match shape:
         case "unary":

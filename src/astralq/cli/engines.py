@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from astralq.algebra.answers import answer_columns
 from astralq.algebra.base import Kind
+from astralq.algebra.observation import check_ends
 from astralq.algebra.sources import RelationSource, SensedSource, StreamSource
 from astralq.cli.answers import Answer, Question
 from astralq.cli.scripts import shown
-from astralq.errors import PlanError
 from astralq.model import Change, StreamTuple, run, state
 from astralq.model.files import read_sensor, read_sources
 from astralq.model.sources import acquire
@@ -126,11 +126,9 @@ class SparkEngine:
                 # Text is parsed once, however often a plan reads it; a packed file comes as one part.
                 found[op.name] = df.repartition(self._cores).persist() if _is_text(op) else df
             elif isinstance(op, SensedSource) and op.name not in found:
-                if query.t0 is None or question.end is None:
-                    raise PlanError(
-                        f"the sensed stream {op.name} has no beginning or no end of its own",
-                        hint="give the start t0 and an end: START AT … and --until",
-                    )
+                check_ends(query.operator, query.t0, question.end)
+                assert query.t0 is not None
+                assert question.end is not None
                 stream = acquire(op, read_sensor(op, question.folder), query.t0, question.end)
                 found[op.name] = sensed_frame(self.engine.spark, op, stream)
         return found

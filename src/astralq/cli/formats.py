@@ -174,7 +174,7 @@ def write_by_spark(answer: Answer, time: str, path: Path) -> None:
                 a.name, micros if whole else (micros.cast("decimal(20,0)") / 1_000_000).cast("decimal(18,6)")
             )
     with told():
-        df.write.option("parquet.outputTimestampType", "TIMESTAMP_MICROS").mode("overwrite").parquet(str(path))
+        df.write.mode("overwrite").parquet(str(path))
 
 
 def _arrow_type(pa: Any, type_: Type, time: str) -> Any:

@@ -8,6 +8,7 @@ from typing import Any
 
 from astralq.algebra.base import HasOperator, Operator, operator_of
 from astralq.algebra.domain import Domain
+from astralq.algebra.observation import check_ends, first_observed
 from astralq.algebra.relational import (
     Distinct,
     Divide,
@@ -137,6 +138,7 @@ def observe(query: Operator, data: Data, t0: Instant | None, until: Instant | No
     Both ends are inclusive; with `until` the run ends after the last batch of that instant, and observes nothing if it
     ends before its start.
     """
+    check_ends(query, t0, until)
     start_at = EPOCH if t0 is None else t0
     batches: list[BatchId] = []
     for op in query.walk():
@@ -147,16 +149,7 @@ def observe(query: Operator, data: Data, t0: Instant | None, until: Instant | No
             case RelationSource():
                 times = read_relation(op, _given(op.name, data))[1]
                 batches += [BatchId(t, 0) for t in times if t >= start_at]
-            case SensedSource() if t0 is None or until is None:
-                raise PlanError(
-                    f"the sensed stream {op.name} has no beginning or no end of its own",
-                    hint="give the start t0 and an end: START AT … and --until",
-                )
-    start = BatchId(start_at, 0) if t0 is not None else min(batches, default=BatchId(start_at, 0))
-    if any(isinstance(op, Spread) for op in query.walk()):
-        start = BatchId(start.t, 0)  # a spread numbers an instant's batches from 0, whatever its source does
-    for tick in (op.period for op in query.walk() if isinstance(op, Tick)):
-        start = min(start, BatchId(Instant(start.t - start.t % tick), 0))
+    start = first_observed(query, batches, t0)
     last = until if until is not None else max((b.t for b in batches), default=start.t)
     return Context(start_at, start, BatchId(last, LAST_INDEX), t0 is not None)
 

@@ -14,16 +14,16 @@ from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F  # noqa: N812
 
 from astralq.algebra.relational import GroupBy
-from astralq.expr.nodes import SPATIAL_AGGREGATES, Aggregate
+from astralq.expr.nodes import Aggregate
 from astralq.spark.batches import ALWAYS, NEVER
 from astralq.spark.columns import col, lit, long
 from astralq.spark.context import Run
 from astralq.spark.direct import aggregated
 from astralq.spark.elementary import Elementary
 from astralq.spark.exact import Layout
-from astralq.spark.expressions import Names, compiled
+from astralq.spark.expressions import Names
 from astralq.spark.frames import Key, RelationFrame, attributes, columns
-from astralq.spark.partials import argument, layout_from, mergeable, plan
+from astralq.spark.partials import layout_from, mergeable, plan, prepared
 from astralq.spark.provenance import source_column
 from astralq.spark.scan import MERGES, Sequenced, combined, equal
 
@@ -52,19 +52,11 @@ class _Grouping:
         return not self.op.keys and self.op.empty_row
 
     def rows(self) -> DataFrame:
-        """The rows with their keys k…, arguments v…, order columns and intervals; locations as x, y and time as s."""
+        """The rows with their keys and arguments, order columns z…, and intervals."""
         frame = self.frame
         names = Names(self.op.child.schema, attributes(frame.schema), frame.stamp)
-        made = [compiled(e, names).alias(f"k{j}") for j, (_, e) in enumerate(self.op.keys)]
-        for j, (_, a) in enumerate(self.op.aggregates):
-            if argument(a):
-                made.append(compiled(a.args[0], names).alias(f"v{j}"))
-            elif a.function in SPATIAL_AGGREGATES:
-                made += [compiled(e, names).cast("double").alias(f"{c}{j}") for c, e in zip("xy", a.args, strict=False)]
-                if a.function == "average_speed":
-                    made.append(F.unix_micros(compiled(a.args[2], names)).alias(f"s{j}"))
         return frame.df.select(
-            *made,
+            *prepared(self.op, names),
             *(col(c).alias(f"z{j}") for j, c in enumerate(frame.order)),
             *columns(frame.interval_columns),
         )

@@ -11,7 +11,7 @@ from astralq.algebra.relational import SetKind, ValueSetOperation
 from astralq.spark.columns import col, lit
 from astralq.spark.context import Run
 from astralq.spark.elementary import Elementary
-from astralq.spark.frames import RelationFrame, attributes, columns, relabelled, same_flatness
+from astralq.spark.frames import RelationFrame, attributes, columns, in_order, relabelled, same_flatness
 from astralq.spark.joins import difference, intersection, same_values
 from astralq.spark.relations import by_value
 from astralq.spark.scan import equal
@@ -44,8 +44,7 @@ def _bags(op: ValueSetOperation, left: RelationFrame, right: RelationFrame, run:
     elementary = Elementary.of([mine, theirs], values, run, flat=left.flat)
     there = elementary.members(theirs).groupBy(*columns(values), "e").agg(F.count(lit(1)).alias("_n"))
     there = there.select(*(col(c).alias(f"_{c}") for c in values), col("e").alias("_e"), "_n")
-    # φ is empty where no state has more than one row; then every rank is 1.
-    turn = Window.partitionBy(*columns(values), "e").orderBy(*columns(names) or [lit(0)])
+    turn = Window.partitionBy(*columns(values), "e").orderBy(*in_order(names))
     ranked = elementary.members(mine).withColumn("_rank", F.row_number().over(turn))
     same = equal(columns(values), columns(f"_{c}" for c in values)) & (col("e") == col("_e"))
     joined = ranked.join(there, same, "left").withColumn("_n", F.coalesce("_n", lit(0)))

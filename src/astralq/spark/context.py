@@ -9,13 +9,11 @@ from pyspark import StorageLevel
 from pyspark.sql import DataFrame
 
 from astralq.algebra.base import Operator
+from astralq.algebra.observation import check_ends, first_observed
 from astralq.algebra.relational import Distinct, GroupBy, Join, Product, Project, Rename, Select
-from astralq.algebra.sources import RelationSource, SensedSource, StreamSource
-from astralq.algebra.stream_ops import Spread
+from astralq.algebra.sources import RelationSource, StreamSource
 from astralq.algebra.streamers import DStream, IStream, RStream
-from astralq.algebra.ticks import Tick
 from astralq.algebra.windows import Window
-from astralq.errors import PlanError
 from astralq.spark.frames import StreamFrame
 from astralq.spark.scan import Cut
 from astralq.spark.sources import Sources, Times
@@ -53,15 +51,8 @@ class Run:
 
     @cached_property
     def _times(self) -> list[Times]:
-        found = []
-        for op in self.query.walk():
-            if isinstance(op, StreamSource | RelationSource):
-                found.append(op)
-            elif isinstance(op, SensedSource) and (self.t0_or_none is None or self.until is None):
-                raise PlanError(
-                    f"the sensed stream {op.name} has no beginning or no end of its own",
-                    hint="give the start t0 and an end: START AT … and --until",
-                )
+        check_ends(self.query, self.t0_or_none, self.until)
+        found = [op for op in self.query.walk() if isinstance(op, StreamSource | RelationSource)]
         return self.sources.times(found, self.t0)
 
     @cached_property
@@ -83,12 +74,7 @@ class Run:
     def start(self) -> BatchId:
         """The first observed batch identifier."""
         batches = [t.first for t in self._times if t.first is not None] if self.t0_or_none is None else []
-        start = min(batches, default=BatchId(self.t0, 0))
-        if any(isinstance(op, Spread) for op in self.query.walk()):
-            start = BatchId(start.t, 0)
-        for tick in (op.period for op in self.query.walk() if isinstance(op, Tick)):
-            start = min(start, BatchId(Instant(start.t - start.t % tick), 0))
-        return start
+        return first_observed(self.query, batches, self.t0_or_none)
 
     @cached_property
     def end(self) -> Instant:
@@ -100,6 +86,10 @@ class Run:
     @property
     def last(self) -> BatchId:
         return BatchId(self.end, LAST_INDEX)
+
+    def ticks(self, every: int, first: int) -> tuple[int, int]:
+        """The first and the last k ≥ 0 with t0 + k·every in the closed interval [first, end]."""
+        return max(0, -((self.t0 - first) // every)), (self.end - self.t0) // every
 
     @property
     def first_instant(self) -> Instant:

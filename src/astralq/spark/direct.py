@@ -11,7 +11,7 @@ from pyspark.sql import functions as F  # noqa: N812
 from astralq.expr.nodes import SPATIAL_AGGREGATES, Aggregate, Literal
 from astralq.spark.columns import col, lit
 from astralq.spark.exact import Layout, double_layout
-from astralq.spark.frames import columns
+from astralq.spark.frames import columns, in_order
 from astralq.spark.partials import mergeable, plan
 from astralq.spark.space import leg
 
@@ -106,7 +106,7 @@ def _with_legs(rows: DataFrame, k: int, by: Sequence[str], order: Sequence[str],
     x, y = col(f"x{k}"), col(f"y{k}")
     finite = (F.abs(x) < lit(math.inf)) & (F.abs(y) < lit(math.inf))
     rows = rows.withColumn(f"point{k}", F.when(finite, F.struct(x.alias("x"), y.alias("y"))))
-    window = Window.partitionBy(*columns(by)).orderBy(*columns(order))
+    window = Window.partitionBy(*columns(by)).orderBy(*in_order(order))
     before = window.rowsBetween(Window.unboundedPreceding, -1)
     rows = rows.withColumn(f"from{k}", F.last(f"point{k}", ignorenulls=True).over(before))
     return rows.withColumn(f"leg{k}", leg(col(f"from{k}"), col(f"point{k}"), planar=planar))

@@ -84,6 +84,11 @@ def path(phi: Phi) -> Column:
     return F.concat(*parts)
 
 
+def in_order(names: Sequence[str], *, down: bool = False) -> list[Column]:
+    """What to sort by; where φ is empty there is one row at most, and Spark wants something all the same."""
+    return [F.desc_nulls_last(n) if down else col(n) for n in names] or [lit(0)]
+
+
 # Attributes
 
 

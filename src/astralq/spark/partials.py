@@ -8,9 +8,11 @@ from dataclasses import dataclass
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F  # noqa: N812
 
+from astralq.algebra.relational import GroupBy
 from astralq.expr.nodes import SPATIAL_AGGREGATES, Aggregate
 from astralq.spark.columns import col, lit
 from astralq.spark.exact import Layout, double_layout, integer_layout
+from astralq.spark.expressions import Names, compiled
 from astralq.spark.scan import MERGES
 
 
@@ -99,9 +101,17 @@ def _decimal_average(total: Column, count: Column) -> Column:
     return total / F.when(count > 0, count).cast("decimal(20,0)")
 
 
-def argument(a: Aggregate) -> bool:
-    """Whether the aggregate has an argument of its own, rather than the tuple's location."""
-    return bool(a.args) and a.function not in SPATIAL_AGGREGATES
+def prepared(op: GroupBy, names: Names) -> list[Column]:
+    """The keys k0, k1, … of a row, and its aggregates' arguments v…; locations as x…, y…, and their times as s…"""
+    made = [compiled(e, names).alias(f"k{j}") for j, (_, e) in enumerate(op.keys)]
+    for j, (_, a) in enumerate(op.aggregates):
+        if a.function not in SPATIAL_AGGREGATES:
+            made += [compiled(e, names).alias(f"v{j}") for e in a.args[:1]]
+            continue
+        made += [compiled(e, names).cast("double").alias(f"{c}{j}") for c, e in zip("xy", a.args, strict=False)]
+        if a.function == "average_speed":
+            made.append(F.unix_micros(compiled(a.args[2], names)).alias(f"s{j}"))
+    return made
 
 
 def layout_from(df: DataFrame, k: int, a: Aggregate, rows: int) -> Layout:

@@ -24,6 +24,10 @@ SETTINGS = {
     "spark.ui.enabled": "false",
     "spark.ui.showConsoleProgress": "false",
     "spark.log.level": "OFF",
+    # What is computed once is kept on two executors (context.py): each has to know soon that there is another one.
+    "spark.storage.cachedPeersTtl": "1000",
+    # Timestamps that every reader of Parquet knows.
+    "spark.sql.parquet.outputTimestampType": "TIMESTAMP_MICROS",
     # Where a column was made in Python is asked of the interpreter for each of them: most of the time of planning.
     "spark.python.sql.dataFrameDebugging.enabled": "false",
 }

@@ -10,7 +10,6 @@ from pyspark.sql import functions as F  # noqa: N812
 from astralq.algebra.relational import Distinct, GroupBy, Project, Rename, Select
 from astralq.algebra.sneeql import RowWindows, Scan, TimeWindows
 from astralq.algebra.streamers import DStream, IStream, RStream
-from astralq.expr.nodes import SPATIAL_AGGREGATES
 from astralq.schema import Schema
 from astralq.spark.columns import col, lit, long
 from astralq.spark.context import Run
@@ -23,21 +22,20 @@ from astralq.spark.frames import (
     WindowsFrame,
     attributes,
     columns,
+    in_order,
     mapped,
     order_columns,
     relabelled,
 )
-from astralq.spark.partials import argument, layout_from
+from astralq.spark.partials import layout_from, prepared
 from astralq.spark.scan import equal, first_from, numbered
 from astralq.spark.windows import quotient_down, quotient_up
 
 
 def _ticks(every: int, run: Run, df: DataFrame) -> tuple[DataFrame, int, int]:
     """The ticks t0 + k·every that a run observes and the last one before it, as t and i = 0; and their k's."""
-    first = max(0, -((run.t0 - run.start.t) // every))
-    before = (run.start.t - 1 - run.t0) // every
-    low = before if before >= 0 else first
-    high = (run.end - run.t0) // every
+    first, high = run.ticks(every, run.start.t)
+    low = max(0, first - 1)
     ticks = df.sparkSession.range(low, max(low, high + 1)).select(
         (col("id") * every + lit(run.t0)).alias("t"), long(0).alias("i")
     )
@@ -164,16 +162,8 @@ def unary(op: Select | Project | Rename | GroupBy | Distinct, frame: WindowsFram
 
 
 def _grouped(op: GroupBy, frame: WindowsFrame, names: Names) -> WindowsFrame:
-    made = [compiled(e, names).alias(f"k{j}") for j, (_, e) in enumerate(op.keys)]
-    for j, (_, a) in enumerate(op.aggregates):
-        if argument(a):
-            made.append(compiled(a.args[0], names).alias(f"v{j}"))
-        elif a.function in SPATIAL_AGGREGATES:
-            made += [compiled(e, names).cast("double").alias(f"{c}{j}") for c, e in zip("xy", a.args, strict=False)]
-            if a.function == "average_speed":
-                made.append(F.unix_micros(compiled(a.args[2], names)).alias(f"s{j}"))
     order = order_columns(frame.phi)
-    rows = frame.df.select(*made, *(col(c).alias(f"z{j}") for j, c in enumerate(order)), "wt", "wi")
+    rows = frame.df.select(*prepared(op, names), *(col(c).alias(f"z{j}") for j, c in enumerate(order)), "wt", "wi")
     keys = [f"k{j}" for j in range(len(op.keys))]
     location = op.child.schema.location
     values = aggregated(
@@ -215,11 +205,7 @@ def stream_of_windows(op: IStream | DStream | RStream, frame: WindowsFrame, run:
     values = attributes(frame.schema)
     counts = numbered_rows.groupBy(*columns(values), "w").agg(F.count(lit(1)).alias("_count"))
     counts = counts.select(*(col(c).alias(f"_{c}") for c in values), (col("w") + shift).alias("_w"), "_count")
-    turn = (
-        Window.partitionBy(*columns(values), "w").orderBy(*columns(order))
-        if order
-        else Window.partitionBy(*columns(values), "w").orderBy(lit(0))
-    )
+    turn = Window.partitionBy(*columns(values), "w").orderBy(*in_order(order))
     ranked = numbered_rows.withColumn("_rank", F.row_number().over(turn))
     same = equal(columns(values), columns(f"_{c}" for c in values)) & (col("w") == col("_w"))
     rest = ranked.join(counts, same, "left").where(col("_rank") > F.coalesce("_count", lit(0)))

@@ -8,13 +8,14 @@ from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F  # noqa: N812
 
 from astralq.algebra.streamers import DStream, Identity, IStream, RStream
-from astralq.spark.batches import NEVER, Id, greatest, le, literal, lt
+from astralq.spark.batches import Id, greatest, le, literal, lt
 from astralq.spark.columns import col, lit, long
 from astralq.spark.context import Run
 from astralq.spark.domain import floored
-from astralq.spark.frames import RelationFrame, StreamFrame, attributes, columns, unflattened
+from astralq.spark.frames import RelationFrame, StreamFrame, attributes, columns, in_order, unflattened
+from astralq.spark.joins import pairs
 from astralq.spark.relations import marked
-from astralq.spark.scan import equal, first_from
+from astralq.spark.scan import first_from
 from astralq.spark.windows import quotient_up
 
 Streamer = IStream | DStream | RStream
@@ -68,8 +69,7 @@ def _emitted(df: DataFrame, frame: RelationFrame, *, flat: bool) -> StreamFrame:
 
 def _grid(every: int, run: Run) -> tuple[int, int]:
     """The first and the last k with t0 + k·every observed; R(t, 0) is not seen where a run begins at (t, i > 0)."""
-    first = run.seen_from.t + (1 if run.seen_from.i > 0 else 0)
-    return max(0, -((run.t0 - first) // every)), (run.end - run.t0) // every
+    return run.ticks(every, run.seen_from.t + (1 if run.seen_from.i > 0 else 0))
 
 
 def _every(frame: RelationFrame, every: int, run: Run) -> DataFrame:
@@ -153,23 +153,23 @@ def _by_value(op: IStream | DStream, frame: RelationFrame, run: Run) -> StreamFr
     start = _begins(frame, run)
     df = frame.df.where(_observed(frame, run))
     df = df.withColumns({"ft": start.t, "fi": start.index})
-    marks = [col(c).alias(f"_v{k}") for k, c in enumerate(values)]
-    keys = tuple(f"_v{k}" for k in range(len(values)))
-    entries = df.select(*marks, col("ft").alias("at"), col("fi").alias("ai"), lit(1).alias("d"))
-    exits = df.select(*marks, col("tt").alias("at"), col("ti").alias("ai"), lit(-1).alias("d"))
-    net = entries.union(exits).groupBy(*keys, "at", "ai").agg(F.sum("d").alias("d"))
+    df = run.shared(df)
+    entries = df.select(*columns(values), "ft", "fi", lit(1).alias("d"))
+    exits = df.select(*columns(values), "tt", "ti", lit(-1).alias("d"))
+    net = entries.union(exits).groupBy(*columns(values), "ft", "fi").agg(F.sum("d").alias("d"))
     inserts = isinstance(op, IStream)
     wanted = net.where((col("d") > 0) if inserts else (col("d") < 0))
-    end = literal(run.last)
-    wanted = wanted.where(le(Id(col("at"), col("ai")), end) & (col("at") < NEVER))
-    same = equal(columns(values), columns(keys))
-    point = Id(col("at"), col("ai"))
-    first, last = Id(col("ft"), col("fi")), Id(col("tt"), col("ti"))
-    # I_S looks at the state from the point on, D_S at the one before it.
-    there = (le(first, point) & lt(point, last)) if inserts else (lt(first, point) & le(point, last))
-    joined = df.join(wanted, same & there)
-    high = Window.partitionBy(*keys, "at", "ai").orderBy(*(F.desc_nulls_last(c) for c in frame.order))
-    ranked = joined.withColumn("_rank", F.row_number().over(high)).where(col("_rank") <= F.abs("d"))
+    wanted = wanted.where(le(Id(col("ft"), col("fi")), literal(run.last)))
+    points = RelationFrame(
+        wanted.withColumns({"tt": col("ft"), "ti": col("fi") + 1}), frame.schema, (), flat=False, lifetime=1
+    )
+    # I_S looks at the state from the point on, D_S at the one before it: at rows that are moved by one batch.
+    moved = df if inserts else df.withColumns({"fi": col("fi") + 1, "ti": col("ti") + 1})
+    found = pairs(replace(frame, df=moved, lifetime=None), points, run, [(c, c, True) for c in values]).df
+    point = [*(f"r_{c}" for c in values), "r_ft", "r_fi"]
+    high = Window.partitionBy(*columns(point)).orderBy(*in_order([f"l_{c}" for c in frame.order], down=True))
+    ranked = found.withColumn("_rank", F.row_number().over(high)).where(col("_rank") <= F.abs("r_d"))
     kept = dict.fromkeys([*values, *frame.order])
-    emitted = ranked.select(*columns(kept), col("at").alias("t"), col("ai").alias("i"))
+    stamp = [col("r_ft").alias("t"), col("r_fi").alias("i")]
+    emitted = ranked.select(*(col(f"l_{c}").alias(c) for c in kept), *stamp)
     return StreamFrame(emitted, frame.schema, tuple(frame.order), flat=False)
