@@ -23,18 +23,26 @@ from astralq.spark.sources import Sources
 ROOT = Path(__file__).parents[2]
 
 
-@pytest.mark.usefixtures("alone")
+def _alone_in_a_process(module: str, *arguments: str) -> None:
+    """Runs a module of ours in a process of its own, because a process has one Spark context."""
+    command = [sys.executable, "-m", f"tests.spark.{module}", *arguments]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=1500, check=False)
+    assert (done.returncode, done.stdout.strip()) == (0, "all well"), done.stdout + done.stderr[-2000:]
+
+
 def test_executors_of_their_own_give_the_same_answers_even_if_one_is_killed() -> None:
     """local-cluster[2,1,1024]: generated queries in 16 partitions, and a kill -9 in mid-query."""
-    done = subprocess.run(
-        [sys.executable, "-m", "tests.spark.cluster"],
-        cwd=ROOT,
-        capture_output=True,
-        text=True,
-        timeout=400,
-        check=False,
-    )
-    assert (done.returncode, done.stdout.strip()) == (0, "all well"), done.stdout + done.stderr[-2000:]
+    _alone_in_a_process("cluster", "2", "1")
+
+
+@pytest.mark.usefixtures("alone")
+def test_many_generated_queries_on_executors_of_their_own_and_many_kills() -> None:
+    _alone_in_a_process("cluster", "24", "6")
+
+
+@pytest.mark.usefixtures("alone")
+def test_twenty_million_rows_in_4_gb() -> None:
+    _alone_in_a_process("large", "20000000")
 
 
 JOINS = {

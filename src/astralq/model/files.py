@@ -39,20 +39,21 @@ def read_sources(query: Operator, folder: Path) -> Data:
     return data
 
 
-def _described(source: StreamSource | RelationSource | SensedSource) -> str:
+def described(source: StreamSource | RelationSource | SensedSource) -> str:
+    """What errors call a source."""
     return f"{'relation' if isinstance(source, RelationSource) else 'stream'} {source.name}"
 
 
 def _origin(source: StreamSource | RelationSource | SensedSource) -> Origin:
     if source.origin is None:
         raise DataError(
-            f"the {_described(source)} does not say where its rows are", hint="declare it with FROM csv 'path'"
+            f"the {described(source)} does not say where its rows are", hint="declare it with FROM csv 'path'"
         )
     known = ("python",) if isinstance(source, SensedSource) else (*SUFFIXES, "python")
     if source.origin.format not in known:
         engine = source.origin.format in _ENGINE_ONLY and not isinstance(source, SensedSource)
         raise DataError(
-            f"the {_described(source)} is from {source.origin.format}, which "
+            f"the {described(source)} is from {source.origin.format}, which "
             + ("needs the Spark engine" if engine else "cannot be read"),
             hint=f"the model reads {', '.join(known)}" if engine else nearest(source.origin.format, known),
         )
@@ -63,13 +64,13 @@ def _rows(source: StreamSource | RelationSource, folder: Path) -> list[Values]:
     origin = _origin(source)
     if isinstance(source, StreamSource) and source.timestamp is None:
         raise DataError(
-            f"the {_described(source)} is stamped on arrival, and stored rows do not arrive",
+            f"the {described(source)} is stamped on arrival, and stored rows do not arrive",
             hint="declare which attribute holds the time: TIMESTAMP BY …",
         )
     if origin.format == "python":
-        return _called(origin, source.declared, folder)
-    check_options(origin, _described(source))
-    return read_files(origin, find_files(origin, folder, _described(source)), source.declared)
+        return called(origin, source.declared, folder)
+    check_options(origin, described(source))
+    return read_files(origin, find_files(origin, folder, described(source)), source.declared)
 
 
 # Paths
@@ -82,7 +83,7 @@ def source_files(query: Operator, folder: Path) -> set[Path]:
         if not isinstance(source, StreamSource | RelationSource) or source.origin is None:
             continue
         if source.origin.format in SUFFIXES:
-            found |= {f.path.resolve() for f in find_files(source.origin, folder, _described(source))}
+            found |= {f.path.resolve() for f in find_files(source.origin, folder, described(source))}
     return found
 
 
@@ -124,7 +125,7 @@ def _expand(path: Path, format_: str) -> list[Path] | None:
 # Callables
 
 
-def _called(origin: Origin, schema: Schema, folder: Path) -> list[Values]:
+def called(origin: Origin, schema: Schema, folder: Path) -> list[Values]:
     """The rows that a callable gives: in the declared order, or by name."""
     shown = f"python {origin.path!r}"
     with _importable(folder):

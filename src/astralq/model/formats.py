@@ -66,7 +66,7 @@ def read_files(origin: Origin, files: Iterable[File], schema: Schema) -> list[Va
     """The rows of all files, one file after the other."""
     match origin.format:
         case "csv":
-            dialect = _Dialect.of(origin)
+            dialect = CsvDialect.of(origin)
             return [r for f in files for r in _read_csv(f, dialect, schema)]
         case "json":
             named = NamedRows(schema)
@@ -116,7 +116,7 @@ def typed(value: Any, attribute: Attribute, where: str, hint: str | None = None)
 
 
 @contextmanager
-def _opened(file: File, encoding: str) -> Iterator[TextIO]:
+def opened(file: File, encoding: str) -> Iterator[TextIO]:
     """The text of a file, unpacked if it is compressed; whatever cannot be read is an error with its name."""
     try:
         # A byte order mark is no part of the first value.
@@ -144,7 +144,7 @@ def _opened(file: File, encoding: str) -> Iterator[TextIO]:
 
 
 @dataclass(frozen=True)
-class _Dialect:
+class CsvDialect:
     """How a csv file is written; the defaults are Spark's."""
 
     header: bool
@@ -157,14 +157,14 @@ class _Dialect:
     multi_line: bool
 
     @staticmethod
-    def of(origin: Origin) -> _Dialect:
+    def of(origin: Origin) -> CsvDialect:
         sep = origin.option("sep", origin.option("delimiter", ",")).replace("\\t", "\t")
         if not sep:
             raise DataError("the csv option 'sep' is empty", hint="give the text between two values, for example ';'")
         for name in ("quote", "escape", "comment"):
             if len(origin.option(name, "")) > 1:
                 raise DataError(f"the csv option {name!r} is {origin.option(name, '')!r}", hint="give one character")
-        return _Dialect(
+        return CsvDialect(
             _flag(origin, "header"),
             sep,
             origin.option("nullValue", ""),
@@ -183,10 +183,10 @@ def _flag(origin: Origin, name: str) -> bool:
     return given == "true"
 
 
-def _read_csv(file: File, dialect: _Dialect, schema: Schema) -> Iterator[Values]:
-    with _opened(file, dialect.encoding) as lines:
-        records = _records(lines, dialect, file)
-        columns = _columns(next(records, None), schema, file) if dialect.header else None
+def _read_csv(file: File, dialect: CsvDialect, schema: Schema) -> Iterator[Values]:
+    with opened(file, dialect.encoding) as lines:
+        records = csv_records(lines, dialect, file)
+        columns = csv_columns(next(records, None), schema, file) if dialect.header else None
         for k, (line, fields) in enumerate(records, start=1):
             where = f"{file.shown}, row {k} (line {line})"
             hint = _header_hint(fields, schema) if k == 1 and columns is None else None
@@ -213,7 +213,7 @@ def _header_hint(fields: list[str | None], schema: Schema) -> str | None:
     return "the first line holds the names: add OPTIONS (header = 'true')" if 2 * found >= len(schema) else None
 
 
-def _columns(header: tuple[int, list[str | None]] | None, schema: Schema, file: File) -> list[int]:
+def csv_columns(header: tuple[int, list[str | None]] | None, schema: Schema, file: File) -> list[int]:
     """Where each attribute's column is, by its name in the header in any case."""
     names = [] if header is None else [(text or "").strip() for text in header[1]]
     if not names:
@@ -221,18 +221,19 @@ def _columns(header: tuple[int, list[str | None]] | None, schema: Schema, file: 
     lower = [n.lower() for n in names]
     for a in schema:
         if a.name.lower() not in lower:
-            raise _missing(a.name, names, file.shown)
+            raise missing(a.name, names, file.shown)
         if lower.count(a.name.lower()) > 1:
             raise DataError(f"{file.shown} has two columns {a.name!r}", hint="rename one of them")
     return [lower.index(a.name.lower()) for a in schema]
 
 
-def _missing(name: str, there: Iterable[str], where: str) -> DataError:
+def missing(name: str, there: Iterable[str], where: str) -> DataError:
+    """What to say of a column that is not there."""
     names = list(there)
     return DataError(f"{where} has no column {name!r}: its columns are {', '.join(names)}", hint=nearest(name, names))
 
 
-def _records(lines: Iterable[str], dialect: _Dialect, file: File) -> Iterator[tuple[int, list[str | None]]]:
+def csv_records(lines: Iterable[str], dialect: CsvDialect, file: File) -> Iterator[tuple[int, list[str | None]]]:
     """The records with their lines' numbers; blank lines and comments are none."""
     numbered = enumerate((text.rstrip("\n") for text in lines), start=1)
     for number, text in numbered:
@@ -254,7 +255,7 @@ def _records(lines: Iterable[str], dialect: _Dialect, file: File) -> Iterator[tu
         yield number, fields
 
 
-def _split(text: str, dialect: _Dialect, where: str) -> list[str | None] | None:
+def _split(text: str, dialect: CsvDialect, where: str) -> list[str | None] | None:
     """The values of a record, None where there is nothing between two separators; None if a quote is still open."""
     fields: list[str | None] = []
     at = 0
@@ -280,7 +281,7 @@ def _split(text: str, dialect: _Dialect, where: str) -> list[str | None] | None:
         at = after + len(dialect.sep)
 
 
-def _quoted(text: str, at: int, dialect: _Dialect) -> tuple[str, int] | None:
+def _quoted(text: str, at: int, dialect: CsvDialect) -> tuple[str, int] | None:
     """A quoted value and where it ends; the escape stands before a quote, and before itself."""
     value = []
     while at < len(text):
@@ -330,11 +331,11 @@ class NamedRows:
         """An attribute that no object has is a misspelt one, rather than one that is always NULL."""
         for a in self.schema:
             if self._names and a.name.lower() not in self._seen:
-                raise _missing(a.name, self._names, where)
+                raise missing(a.name, self._names, where)
 
 
 def _read_json(file: File, encoding: str, named: NamedRows) -> Iterator[Values]:
-    with _opened(file, encoding) as lines:
+    with opened(file, encoding) as lines:
         filled = ((number, text) for number, text in enumerate(lines, start=1) if text.strip())
         for k, (number, text) in enumerate(filled, start=1):
             where = f"{file.shown}, row {k} (line {number})"
@@ -362,7 +363,7 @@ def _read_parquet(file: File, schema: Schema) -> list[Values]:
         names = {n.lower(): n for n in there}
         for a in schema:
             if a.name.lower() not in names:
-                raise _missing(a.name, there, file.shown)
+                raise missing(a.name, there, file.shown)
         table = pq.ParquetFile(file.path).read(columns=[names[a.name.lower()] for a in schema])
     except (OSError, pa.ArrowException) as e:
         raise DataError(f"{file.shown} is not a parquet file that can be read: {e}") from None

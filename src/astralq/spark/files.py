@@ -23,20 +23,17 @@ from pyspark.sql import functions as F  # noqa: N812  # as everywhere in Spark's
 from astralq.algebra.sources import Origin, RelationSource, StreamSource
 from astralq.errors import DataError, nearest
 from astralq.model import formats
-from astralq.model.files import _called, _described, find_files
+from astralq.model.files import called, described, find_files
 from astralq.model.formats import SUFFIXES, File, check_options, read_files
 from astralq.schema import Schema
-from astralq.spark.options import (
+from astralq.spark.options import LISTING, charset, check_option_names, given
+from astralq.spark.reading import (
     FILE,
     HINT,
-    LISTING,
     MARK,
     READ_AS,
     Reading,
-    charset,
-    check_option_names,
     from_rows,
-    given,
     of_another_kind,
     of_column,
     of_text,
@@ -74,11 +71,11 @@ def read_frame(spark: SparkSession, source: StreamSource | RelationSource, folde
     origin = _origin(source)
     schema = source.declared
     if origin.format == "python":
-        return from_rows(spark, _called(origin, schema, folder), schema)
-    check_option_names(origin, _described(source))
+        return from_rows(spark, called(origin, schema, folder), schema)
+    check_option_names(origin, described(source))
     if origin.format == "jdbc":
         return _jdbc(spark, origin, source)
-    place = _place(origin, folder, _described(source))
+    place = _place(origin, folder, described(source))
     match origin.format:
         case "csv":
             readings = _csv(spark, origin, place, schema)
@@ -86,27 +83,27 @@ def read_frame(spark: SparkSession, source: StreamSource | RelationSource, folde
             readings = iter([_json(spark, origin, place, schema)])
         case _:
             readings = _parquet(spark, origin, place, schema)
-    frames = [r.frame(schema, _described(source)) for r in readings]
+    frames = [r.frame(schema, described(source)) for r in readings]
     return reduce(DataFrame.unionAll, frames)
 
 
 def _origin(source: StreamSource | RelationSource) -> Origin:
-    described = _described(source)
+    what = described(source)
     origin = source.origin
     if origin is None:
-        raise DataError(f"the {described} does not say where its rows are", hint="declare it with FROM csv 'path'")
+        raise DataError(f"the {what} does not say where its rows are", hint="declare it with FROM csv 'path'")
     if origin.format in ("kafka", "rate"):
         raise DataError(
-            f"the {described} is from {origin.format}, which has no end",
+            f"the {what} is from {origin.format}, which has no end",
             hint="run the query continuously: astralq start",
         )
     if origin.format not in _FORMATS:
         raise DataError(
-            f"the {described} is from {origin.format}, which cannot be read", hint=nearest(origin.format, _FORMATS)
+            f"the {what} is from {origin.format}, which cannot be read", hint=nearest(origin.format, _FORMATS)
         )
     if isinstance(source, StreamSource) and source.timestamp is None:
         raise DataError(
-            f"the {described} is stamped on arrival, and stored rows do not arrive",
+            f"the {what} is stamped on arrival, and stored rows do not arrive",
             hint="declare which attribute holds the time: TIMESTAMP BY …",
         )
     # Spark has two names for this one.
@@ -155,7 +152,7 @@ def _grouped(place: _Place, keys: Sequence[Any]) -> Iterator[tuple[Any, _Place]]
 
 def _csv(spark: SparkSession, origin: Origin, place: _Place, schema: Schema) -> Iterator[Reading]:
     """One reading for each order of columns among the files' headers."""
-    dialect = formats._Dialect.of(origin)
+    dialect = formats.CsvDialect.of(origin)
     if not dialect.header:
         yield _csv_reading(spark, origin, place, schema, (len(schema), tuple(range(len(schema)))))
     elif place.files:
@@ -164,17 +161,17 @@ def _csv(spark: SparkSession, origin: Origin, place: _Place, schema: Schema) -> 
             yield _csv_reading(spark, origin, part, schema, header)
     else:
         names = spark.read.options(**_lines_options(origin), enforceSchema="false").csv(list(place.paths)).columns
-        fields = next(formats._records(names[:1], dialect, File(Path(place.shown), place.shown)), None)
-        positions = formats._columns(fields, schema, File(Path(place.shown), place.shown))
+        fields = next(formats.csv_records(names[:1], dialect, File(Path(place.shown), place.shown)), None)
+        positions = formats.csv_columns(fields, schema, File(Path(place.shown), place.shown))
         assert fields is not None
         yield _csv_reading(spark, origin, place, schema, (len(fields[1]), tuple(positions)), checked=True)
 
 
-def _header(file: File, dialect: formats._Dialect, schema: Schema) -> tuple[int, tuple[int, ...]]:
+def _header(file: File, dialect: formats.CsvDialect, schema: Schema) -> tuple[int, tuple[int, ...]]:
     """How many columns a file has, and which are the attributes'."""
-    with formats._opened(file, dialect.encoding) as lines:
-        fields = next(formats._records(lines, dialect, file), None)
-        positions = formats._columns(fields, schema, file)
+    with formats.opened(file, dialect.encoding) as lines:
+        fields = next(formats.csv_records(lines, dialect, file), None)
+        positions = formats.csv_columns(fields, schema, file)
     assert fields is not None
     return len(fields[1]), tuple(positions)
 
@@ -202,7 +199,7 @@ def _csv_reading(
 ) -> Reading:
     """One order of columns; where the model has not seen every header, Spark checks that they are alike."""
     count, positions = layout
-    dialect = formats._Dialect.of(origin)
+    dialect = formats.CsvDialect.of(origin)
     fields = [f"_{k}" for k in range(count)]
     options = {
         "unescapedQuoteHandling": "RAISE_ERROR",
@@ -313,7 +310,7 @@ def _spelling(frame: DataFrame, schema: Schema, shown: str, whole: bool) -> dict
             break
     for a in schema:
         if found and a.name.lower() not in found:
-            raise formats._missing(a.name, found.values(), shown)
+            raise formats.missing(a.name, found.values(), shown)
     return {a.name: found.get(a.name.lower(), a.name) for a in schema}
 
 
@@ -348,7 +345,7 @@ def _columns_reading(
     values = []
     for a in schema:
         if a.name.lower() not in names:
-            raise formats._missing(a.name, types, shown)
+            raise formats.missing(a.name, types, shown)
         name = names[a.name.lower()]
         column = F.lit(None) if types[name] == "void" else F.col(f"`{name}`")
         # A database's integers may be decimals without a fraction; a file's are what they are called.
@@ -364,15 +361,15 @@ def _jdbc(spark: SparkSession, origin: Origin, source: StreamSource | RelationSo
     names = {k.lower() for k in options}
     is_url = origin.path.startswith("jdbc:")
     if not is_url and "url" not in names:
-        raise DataError(f"the {_described(source)} does not say where its database is", hint="OPTIONS (url = 'jdbc:…')")
+        raise DataError(f"the {described(source)} does not say where its database is", hint="OPTIONS (url = 'jdbc:…')")
     if is_url and not names & {"dbtable", "query"}:
-        raise DataError(f"the {_described(source)} does not say which table it is", hint="OPTIONS (dbtable = '…')")
+        raise DataError(f"the {described(source)} does not say which table it is", hint="OPTIONS (dbtable = '…')")
     options |= {"url": origin.path} if is_url else {"dbtable": origin.path}
     # A time without an offset is UTC, not in the time zone of the driver's machine.
     frame = spark.read.format("jdbc").options(**{"preferTimestampNTZ": "true", **options}).load()
     shown = f"jdbc {origin.path!r}"
     reading = _columns_reading(frame, dict(frame.dtypes), source.declared, shown, stored=False)
-    return reading.frame(source.declared, _described(source))
+    return reading.frame(source.declared, described(source))
 
 
 # What went wrong
@@ -388,7 +385,7 @@ def explain_failure(source: StreamSource | RelationSource, folder: Path, error: 
     if origin is None or origin.format not in (*SUFFIXES, "jdbc"):
         return None
     text = str(error)
-    raised = re.search(rf"\[{MARK} {re.escape(_described(source))}\] (.*?) SQLSTATE: P0001", text, re.S)
+    raised = re.search(rf"\[{MARK} {re.escape(described(source))}\] (.*?) SQLSTATE: P0001", text, re.S)
     read = re.search(r"\[FAILED_READ_FILE.*?reading file (\S+?)\.\s", text)
     malformed = re.search(r"TextParsingException|MALFORMED_RECORD_IN_PARSING", text)
     if raised is None and read is None and malformed is None:
@@ -417,7 +414,7 @@ def explain_failure(source: StreamSource | RelationSource, folder: Path, error: 
 
 def _local(origin: Origin, folder: Path, source: StreamSource | RelationSource) -> list[File]:
     try:
-        return find_files(origin, folder, _described(source)) if origin.format in SUFFIXES else []
+        return find_files(origin, folder, described(source)) if origin.format in SUFFIXES else []
     except DataError:
         return []
 
@@ -434,7 +431,7 @@ def _small(files: Sequence[File]) -> bool:
 def _known(origin: Origin, source: StreamSource | RelationSource) -> bool:
     """Whether the model knows all the options; else it could say something else."""
     try:
-        check_options(origin, _described(source))
+        check_options(origin, described(source))
     except DataError:
         return False
     return True
