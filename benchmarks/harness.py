@@ -30,8 +30,11 @@ class Side:
     seconds: float | None = None
     answer: Answer | None = None
 
-    def run(self) -> None:
-        """Plans, runs and reads the answer completely; planning counts, as an engine may run parts of it there."""
+    def run(self, *, warming_up: bool = False) -> None:
+        """Plans, runs and reads the answer completely; planning counts, as an engine may run parts of it there.
+
+        The time of a round to warm up is kept only if it is so long that there is no other.
+        """
         if self.seconds is not None and self.seconds > PATIENCE:
             return
         begin = time.perf_counter()
@@ -40,6 +43,8 @@ class Side:
         if self.answer not in (None, answer):
             raise AssertionError(f"two runs of one query differ: {self.answer} and {answer}")
         self.answer = answer
+        if warming_up and taken <= PATIENCE:
+            return
         self.seconds = taken if self.seconds is None else min(self.seconds, taken)
 
     @property
@@ -104,7 +109,8 @@ def engine_of(spark: SparkSession) -> Any:
 
 
 def measure(spark: SparkSession, case: Case, rows: int, engine: Callable[[SparkSession], Any] = engine_of) -> Result:
-    """Runs a case: the floor first, which also brings the files into memory, then ours and the peer in turn."""
+    """Runs a case: all once to warm up Java, the floor first, which brings the files into memory; then ours and the
+    peer in turn."""
     data = case.dataset.read(spark, rows)
 
     running = engine(spark)
@@ -114,8 +120,9 @@ def measure(spark: SparkSession, case: Case, rows: int, engine: Callable[[SparkS
         return case.normal(running.run(case.query, s=s, until=format_instant(case.until)))
 
     result = Result(case, rows, Side(ours), Side(lambda: case.normal(case.peer(data, rows))), Side(lambda: data))
-    for side in (result.floor,) * ROUNDS + (result.ours, result.peer) * ROUNDS:
+    both = (result.ours, result.peer)
+    for k, side in enumerate((result.floor, *both, *(result.floor,) * ROUNDS, *both * ROUNDS)):
         # What one run keeps in memory must not help the next.
         spark.catalog.clearCache()
-        side.run()
+        side.run(warming_up=k < 3)
     return result

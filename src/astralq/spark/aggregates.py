@@ -82,12 +82,16 @@ class _Grouping:
         merges = {"there": "sum"} | {name: p.merge for name, p in partials.items()}
         if self.frame.shared:
             # Windows that move in steps: all rows of one step behave alike, and are one from here on.
-            named = named.groupBy(*columns(self.keys), *columns(self.frame.interval_columns)).agg(
+            lifetime = self.frame.lifetime if self.frame.flat else None
+            ends = self.frame.interval_columns if lifetime is None else ["ft"]
+            named = named.groupBy(*columns([*self.keys, *ends])).agg(
                 *(MERGES[m](col(name)).alias(name) for name, m in merges.items())
             )
+            if lifetime is not None:
+                named = named.withColumn("tt", col("ft") + lit(lifetime))
         states = self._states(named, merges, invertible=all(p.invertible for p in plans))
         found = self._relation(states, [p.final for p in plans])
-        return replace(found, lifetime=self.frame.stride) if self._one_step or self._few_steps else found
+        return replace(found, lifetime=self._stride) if self._one_step or self._few_steps else found
 
     def _layout(self, rows: DataFrame, j: int, a: Aggregate) -> Layout:
         """How the argument's values are cut; a source's own column is looked at where it is cheapest to read."""
@@ -112,21 +116,25 @@ class _Grouping:
         return self._merged_directly(named, merges)
 
     @property
+    def _stride(self) -> int | None:
+        return None if self.frame.grid is None else self.frame.grid.every
+
+    @property
     def _one_step(self) -> bool:
         """Windows that do not overlap: each step is a state by itself."""
         frame = self.frame
-        return frame.shared and frame.lifetime is not None and frame.lifetime == frame.stride and not self.always
+        return frame.shared and frame.lifetime is not None and frame.lifetime == self._stride and not self.always
 
     @property
     def _few_steps(self) -> bool:
         """Windows that overlap a little: merging each pane into the few windows that hold it is cheapest."""
         frame = self.frame
-        if not frame.shared or frame.lifetime is None or frame.stride is None or self.always or not frame.flat:
+        if not frame.shared or frame.lifetime is None or self._stride is None or self.always or not frame.flat:
             return False
-        return frame.lifetime <= FEW * frame.stride
+        return frame.lifetime <= FEW * self._stride
 
     def _step_by_step(self, named: DataFrame, merges: dict[str, str]) -> DataFrame:
-        stride = self.frame.stride
+        stride = self._stride
         assert stride is not None
         steps = F.sequence(col("ft"), col("tt") - lit(stride), long(stride))
         exploded = named.withColumn("ft", F.explode(steps))
@@ -276,5 +284,5 @@ class _Grouping:
             self.frame.flat,
             coalesced=False,
             one_row_per_phi=not self.op.aggregates,
-            stride=self.frame.stride,
+            grid=self.frame.grid,
         )

@@ -56,6 +56,4 @@ def _bags(op: ValueSetOperation, left: RelationFrame, right: RelationFrame, run:
         *(col(c).alias(f"_{c}") for c in values), col("e").alias("_e"), *columns(left.interval_columns)
     )
     df = kept.join(spans, same).select(*columns(values), *columns(names), *columns(left.interval_columns))
-    return replace(
-        left, df=df, schema=op.schema, phi=phi, stamp=(), coalesced=False, lifetime=None, endless=False, shared=False
-    )
+    return replace(left.in_pieces(df), schema=op.schema, phi=phi, stamp=(), coalesced=False)

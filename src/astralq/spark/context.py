@@ -13,6 +13,7 @@ from astralq.algebra.observation import check_ends, first_observed
 from astralq.algebra.relational import Distinct, GroupBy, Join, Product, Project, Rename, Select
 from astralq.algebra.sources import RelationSource, StreamSource
 from astralq.algebra.streamers import DStream, IStream, RStream
+from astralq.algebra.ticks import Tick
 from astralq.algebra.windows import Window
 from astralq.spark.frames import StreamFrame
 from astralq.spark.scan import Cut
@@ -54,6 +55,12 @@ class Run:
         check_ends(self.query, self.t0_or_none, self.until)
         found = [op for op in self.query.walk() if isinstance(op, StreamSource | RelationSource)]
         return self.sources.times(found, self.t0)
+
+    @property
+    def first_possible(self) -> Instant:
+        """An instant before which no tuple of any stream is: t0, or the beginning of its tick."""
+        ticks = (op.period for op in self.query.walk() if isinstance(op, Tick))
+        return min((Instant(self.t0 - self.t0 % period) for period in ticks), default=self.t0)
 
     @cached_property
     def seen_from(self) -> BatchId:

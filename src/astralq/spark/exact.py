@@ -41,14 +41,16 @@ class Layout:
 
     def limbs(self, value: Column) -> list[Column]:
         """The limbs of a DOUBLE, lowest first; 0 for what is not finite, NULL for NULL."""
-        finite = F.abs(value) < lit(math.inf)  # NaN is greater than everything
-        rest = F.when(finite, value).when(value.isNotNull(), lit(0.0))
+        rest = value
+        if self.special:
+            finite = F.abs(value) < lit(math.inf)  # NaN is greater than everything
+            rest = F.when(finite, value).when(value.isNotNull(), lit(0.0))
         if self.count > 2:
             return [self._limb(rest, k) for k in range(self.count)]
         found: list[Column] = []
         for k in reversed(range(self.count)):
             unit = self.low + k * self.width
-            limb = _times_power(rest, -unit).cast("bigint")  # cuts towards 0, so that the rest is exact
+            limb = _times_power(rest, -unit).try_cast("bigint")  # cuts towards 0, so that the rest is exact
             found.append(limb)
             rest = rest - _times_power(limb.cast("double"), unit)
         # The layout was made for this column's values. Should they have changed since, that is told.

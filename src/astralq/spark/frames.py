@@ -135,6 +135,18 @@ class StreamFrame:
 
 
 @dataclass(frozen=True)
+class Grid:
+    """The instants origin + k·every."""
+
+    origin: int
+    every: int
+
+    def is_on(self, other: Grid) -> bool:
+        """Whether all of its instants are instants of another grid."""
+        return self.every % other.every == 0 and (self.origin - other.origin) % other.every == 0
+
+
+@dataclass(frozen=True)
 class RelationFrame:
     """A temporal relation; `phi` is empty-handed (`ordered` False) where nobody looks at order and identity."""
 
@@ -149,7 +161,7 @@ class RelationFrame:
     lifetime: int | None = None  # how long each row holds, if that is the same for all
     endless: bool = False  # rows are never taken out
     shared: bool = False  # many rows have the same interval: windows that move in steps
-    stride: int | None = None  # the period of those steps in time
+    grid: Grid | None = None  # the instants of those steps: every row begins and ends at one of them, or never
     unseen: bool = False  # rows may begin after the end of the run, where nobody sees them
 
     @property
@@ -177,8 +189,11 @@ class RelationFrame:
         flat = start.i is None and end.i is None
         kept = [c for c in self.df.columns if c not in ("ft", "fi", "tt", "ti")]
         df = self.df.select(*columns(kept), *interval(start, end, flat=flat))
-        hints: dict[str, object] = {"lifetime": None, "endless": False, "shared": False, "stride": None} | changes
-        return replace(self, df=df.where(holds(flat)), flat=flat, **hints)  # type: ignore[arg-type]
+        return replace(self.in_pieces(df.where(holds(flat))), flat=flat, **changes)  # type: ignore[arg-type]
+
+    def in_pieces(self, df: DataFrame) -> RelationFrame:
+        """The same rows in parts of their intervals, of which nothing is known."""
+        return replace(self, df=df, lifetime=None, endless=False, shared=False, grid=None)
 
 
 def interval(start: Id, end: Id, *, flat: bool) -> list[Column]:

@@ -292,9 +292,7 @@ def _semi(found: Pairs) -> RelationFrame:
     left = found.left
     kept = [*attributes(left.schema), *left.order, *left.stamp]
     df = found.df.select(*(col(f"l_{c}").alias(c) for c in kept), *columns(found.interval_columns))
-    return replace(
-        left, df=united(df, kept, flat=left.flat), coalesced=left.ordered, lifetime=None, endless=False, shared=False
-    )
+    return replace(left.in_pieces(united(df, kept, flat=left.flat)), coalesced=left.ordered)
 
 
 def _unmatched(found: Pairs, side: str) -> RelationFrame:
@@ -327,7 +325,7 @@ def _unmatched(found: Pairs, side: str) -> RelationFrame:
             col("_from.i").alias("ti"),
         ]
     df = gaps.select(*columns(kept), *made)
-    return replace(frame, df=df, lifetime=None, endless=False, shared=False)
+    return frame.in_pieces(df)
 
 
 def _pair(present: Sequence[str], t: str, i: str) -> SparkColumn:

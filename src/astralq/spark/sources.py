@@ -120,6 +120,11 @@ def failing(condition: Column, message: Column | str, value: Column) -> Column:
     return F.when(condition, F.raise_error(text).cast("bigint")).otherwise(value)
 
 
+def required(value: Column, message: str) -> Column:
+    """A BIGINT, or an error where it is NULL."""
+    return F.coalesce(value, F.raise_error(lit(message)).cast("bigint"))
+
+
 def moment(source: StreamSource | RelationSource, name: str) -> Column:
     """A timestamp attribute in microseconds; a number counts its unit, rounded to microseconds if it is a DOUBLE."""
     k = source.declared.index(name)
@@ -170,7 +175,7 @@ def _received(source: StreamSource | SensedSource, df: DataFrame) -> StreamFrame
     missing = f"a row of stream {source.name} has no {source.timestamp!r}, so no timestamp"
     order = tuple(f"c{schema.index(n)}" for n in source.position_by)
     order = tuple(dict.fromkeys([*order, *attributes(schema)]))
-    df = df.select(*columns(attributes(schema)), failing(t.isNull(), missing, t).alias("t"))
+    df = df.select(*columns(attributes(schema)), required(t, missing).alias("t"))
     if source.batch_by is not None:
         i = col(f"c{schema.index(source.batch_by)}").cast("bigint")
         wrong = f"stream {source.name}: a batch index in {source.batch_by!r} is not 0, 1, 2, …"
@@ -194,7 +199,7 @@ def relation(source: RelationSource, df: DataFrame) -> RelationFrame:
     start, end = lit(ALWAYS), lit(NEVER)
     if source.valid_from is not None:
         since = moment(source, source.valid_from)
-        start = failing(since.isNull(), f"a row of relation {source.name} has no {source.valid_from!r}", since)
+        start = required(since, f"a row of relation {source.name} has no {source.valid_from!r}")
         if source.valid_to is not None:
             until = moment(source, source.valid_to)
             early = f"relation {source.name}: a row is valid to a time before it is valid from"
@@ -224,9 +229,7 @@ def _log(source: RelationSource, df: DataFrame) -> tuple[DataFrame, Schema]:
     kept = [col(f"c{source.declared.index(n)}").alias(f"k{k}") for k, n in enumerate(source.schema.names)]
     by = [col(f"c{source.declared.index(n)}").alias(f"b{k}") for k, n in enumerate(source.position_by)]
     missing = f"a row of relation {source.name} has no {source.at!r}"
-    df = df.select(
-        *kept, *by, sign.cast("int").alias("plus"), failing(t.isNull(), missing, t).cast("bigint").alias("t")
-    )
+    df = df.select(*kept, *by, sign.cast("int").alias("plus"), required(t, missing).cast("bigint").alias("t"))
     return df, source.schema
 
 

@@ -12,7 +12,7 @@ from astralq.spark.batches import Id, greatest, le, literal, lt
 from astralq.spark.columns import col, lit, long
 from astralq.spark.context import Run
 from astralq.spark.domain import floored
-from astralq.spark.frames import RelationFrame, StreamFrame, attributes, columns, in_order, unflattened
+from astralq.spark.frames import Grid, RelationFrame, StreamFrame, attributes, columns, in_order, unflattened
 from astralq.spark.joins import pairs
 from astralq.spark.relations import marked
 from astralq.spark.scan import first_from
@@ -75,13 +75,18 @@ def _grid(every: int, run: Run) -> tuple[int, int]:
 def _every(frame: RelationFrame, every: int, run: Run) -> DataFrame:
     """R_S^r: each row at each t0 + k·every at which it holds (001 D25)."""
     first, last = _grid(every, run)
+    if frame.flat and frame.grid is not None and frame.grid.is_on(Grid(run.t0, every)):
+        # Rows begin and end at such instants themselves.
+        begin, end = run.t0 + first * every, run.t0 + last * every
+        if frame.lifetime == every:
+            return frame.df.where(col("ft").between(begin, end)).withColumn("t", col("ft"))
+        low, high = F.greatest(col("ft"), lit(begin)), F.least(col("tt") - every, lit(end))
+        ranged = frame.df.withColumns({"_low": low, "_high": high}).where(col("_low") <= col("_high"))
+        return ranged.withColumn("t", F.explode(F.sequence("_low", "_high", long(every))))
     starts, ends = (_reached(b, every, run) for b in (frame.start, frame.end))
     low, high = F.greatest(starts, lit(first)), F.least(ends - 1, lit(last))
     ranged = frame.df.withColumns({"_low": low, "_high": high}).where(col("_low") <= col("_high"))
-    if frame.stride == every and frame.lifetime == every:
-        exploded = ranged.withColumn("_k", col("_low"))
-    else:
-        exploded = ranged.withColumn("_k", F.explode(F.sequence("_low", "_high")))
+    exploded = ranged.withColumn("_k", F.explode(F.sequence("_low", "_high")))
     return exploded.withColumn("t", col("_k") * every + lit(run.t0))
 
 

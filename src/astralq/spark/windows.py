@@ -20,7 +20,7 @@ from astralq.spark.batches import NEVER, Id, at, choose, greatest
 from astralq.spark.columns import col, lit, long
 from astralq.spark.context import Run
 from astralq.spark.evaluations import Evaluations
-from astralq.spark.frames import Key, RelationFrame, StreamFrame, attributes, columns, holds, interval
+from astralq.spark.frames import Grid, Key, RelationFrame, StreamFrame, attributes, columns, holds, interval
 from astralq.spark.positions import Positions
 from astralq.spark.scan import numbered
 
@@ -47,12 +47,12 @@ class _Windows:
 
     # Indices of evaluations
 
-    def _first_at_least(self, bound: Linear | None, value: Column) -> Column:
-        """The first j ≥ 0 with bound(j) ≥ value; NULL: never."""
+    def _first_at_least(self, bound: Linear | None, value: Column, least: int | None = None) -> Column:
+        """The first j ≥ 0 with bound(j) ≥ value; NULL: never. No value is less than `least`, if that is known."""
         assert bound is not None
         if bound.slope == 0:
             return F.when(lit(bound.offset) >= value, long(0))
-        return at_least_zero(value, -bound.offset, bound.slope)
+        return at_least_zero(value, -bound.offset, bound.slope, least)
 
     def _first_beyond(self, bound: Linear, value: Column) -> Column:
         """The first j ≥ 0 with bound(j) > value."""
@@ -84,12 +84,17 @@ class _Windows:
             lifetime = lo.amount + 1 - hi.amount if stream.flat else None
         elif isinstance(spec.schedule, Periodic):
             every, origin = spec.schedule.every, spec.schedule.origin(self.run.t0)
-            enter = _evaluation(self._first_at_least(self._linear(hi), t), every, origin)
-            leave = _evaluation(self._first_beyond(self._linear(lo), t), every, origin)
+            first = self.run.first_possible
+            enter = _evaluation(self._first_at_least(self._linear(hi), t, first), every, origin)
             if isinstance(lo, Back) and isinstance(hi, Back) and (lo.amount + 1 - hi.amount) % every == 0:
                 # Before the first evaluation all tuples wait for it, so that some stay for a shorter time.
-                waits = self.run.t0 + hi.amount < origin
+                waits = first + hi.amount < origin
                 lifetime = None if waits else lo.amount + 1 - hi.amount
+            leave = (
+                enter + lit(lifetime)
+                if lifetime is not None
+                else _evaluation(self._first_beyond(self._linear(lo), t), every, origin)
+            )
         else:
             table = Evaluations.of(spec, self.run, stream.df.sparkSession)
             df = table.entering(df.withColumn("_v", t), self.run.time_cut, "enter")
@@ -308,6 +313,14 @@ class _Windows:
 
     # The result
 
+    @property
+    def _grid(self) -> Grid | None:
+        """The instants of evaluations, where they are periodic."""
+        schedule = self.spec.schedule
+        if not isinstance(schedule, Periodic):
+            return None
+        return Grid(schedule.origin(self.run.t0) + self.spec.delay, schedule.every)
+
     def _frame(
         self,
         stream: StreamFrame,
@@ -342,7 +355,7 @@ class _Windows:
             endless=endless,
             shared=shared,
             unseen=True,
-            stride=schedule.every if isinstance(schedule, Periodic) and shared else None,
+            grid=self._grid if shared else None,
         )
 
 
@@ -355,10 +368,12 @@ def quotient_up(value: Column, by: int) -> Column:
     return floor + F.when(rest > 0, lit(1)).otherwise(lit(0))
 
 
-def at_least_zero(value: Column, shift: int, by: int) -> Column:
+def at_least_zero(value: Column, shift: int, by: int, least: int | None = None) -> Column:
     """max(0, ⌈(value + shift) / by⌉), NULL for NULL: div cuts towards 0, right where the quotient is not negative."""
     moved = value + lit(shift + by - 1)
     quotient = F.call_function("div", moved, long(by)) if by > 1 else moved
+    if least is not None and least + shift + by - 1 >= 0:
+        return quotient
     return F.when(quotient > 0, quotient).when(quotient <= 0, long(0))  # greatest would take 0 for NULL
 
 
