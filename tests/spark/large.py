@@ -5,7 +5,6 @@ Run by `test_scale.py` in a process of its own, or by hand: python -m tests.spar
 
 from __future__ import annotations
 
-import resource
 import sys
 import tempfile
 import time
@@ -62,8 +61,6 @@ def main(rows: int) -> int:
             print(f"{name}: {rows} rows in {time.monotonic() - begun:.1f} s", file=sys.stderr)
     print("\n".join(wrong) or "all well")
     spark.stop()
-    peak = resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss / 2**20
-    print(f"at most {peak:.1f} GB", file=sys.stderr)
     return 1 if wrong else 0
 
 
