@@ -238,6 +238,6 @@ def relation_queries(draw: st.DrawFn, depth: int) -> RelationQuery:
 @st.composite
 def cases(draw: st.DrawFn, depth: int = 3) -> Case:
     """A query of up to the given depth, with its data."""
-    d = draw(st.integers(1, depth))
+    d = draw(st.sampled_from([k for k in range(1, depth + 1) for _ in range(depth + 2 - k)]))  # small ones more often
     query = draw(st.one_of(relation_queries(d), stream_queries(d)))
     return Case(query, draw(data()))

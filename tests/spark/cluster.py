@@ -29,7 +29,7 @@ QUERIES = (
 
 def executors() -> list[int]:
     """The processes of the executors."""
-    listed = subprocess.run(["ps", "-eo", "pid,args"], capture_output=True, text=True, check=True).stdout
+    listed = subprocess.run(["ps", "-ww", "-eo", "pid,args"], capture_output=True, text=True, check=True).stdout
     return [int(line.split()[0]) for line in listed.splitlines() if "CoarseGrainedExecutorBackend" in line]
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from contextlib import contextmanager
+from typing import Any
 
 from py4j.protocol import Py4JError, Py4JJavaError
 from pyspark.errors import PySparkException
@@ -32,9 +33,18 @@ def told() -> Iterator[None]:
         raise explained(e) from e
 
 
+def _chain(thrown: Any) -> str:
+    """What a Java exception says, and its causes after it: where Spark waits for a result, only they tell why."""
+    said: list[str] = []
+    while thrown is not None and len(said) < 20:
+        said.append(str(thrown))
+        thrown = thrown.getCause()
+    return "\n".join(said)
+
+
 def explained(error: BaseException) -> AstralError:
     """The error of a failed query in one line, with what to do about it where that is known."""
-    text = str(error.java_exception) if isinstance(error, Py4JJavaError) else str(error)
+    text = _chain(error.java_exception) if isinstance(error, Py4JJavaError) else str(error)
     found = None
     for found in _CONDITION.finditer(text):
         if found[1].split(".")[0] not in ("TASK_WRITE_FAILED", "FAILED_EXECUTE_UDF"):
