@@ -61,6 +61,13 @@ TINY = {
     "spark.sql.constraintPropagation.enabled": "false",
     "spark.sql.ui.explainMode": "simple",
     "spark.sql.shuffle.partitions": "1",
+    # Thousands of plans in one process: room for them, and no memory of those that are over.
+    "spark.driver.memory": "2g",
+    "spark.driver.extraJavaOptions": "-XX:+UseParallelGC",
+    "spark.sql.ui.retainedExecutions": "1",
+    "spark.ui.retainedJobs": "1",
+    "spark.ui.retainedStages": "1",
+    "spark.ui.retainedTasks": "1",
 }
 
 
