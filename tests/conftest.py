@@ -61,6 +61,8 @@ TINY = {
     "spark.sql.constraintPropagation.enabled": "false",
     "spark.sql.ui.explainMode": "simple",
     "spark.sql.shuffle.partitions": "1",
+}
+ROOMY = {
     # Thousands of plans in one process: room for them, and no memory of those that are over.
     "spark.driver.memory": "2g",
     "spark.driver.extraJavaOptions": "-XX:+UseParallelGC",
@@ -74,7 +76,7 @@ TINY = {
 @pytest.fixture(scope="session")
 def spark() -> Iterator[SparkSession]:
     """On two cores, with one partition: the data of tests are small, and most of the time is planning."""
-    found = session("local[2]", TINY)
+    found = session("local[2]", TINY | ROOMY)
     yield found
     found.stop()
 
