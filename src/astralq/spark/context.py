@@ -58,9 +58,11 @@ class Run:
 
     @property
     def first_possible(self) -> Instant:
-        """An instant before which no tuple of any stream is: t0, or the beginning of its tick."""
-        ticks = (op.period for op in self.query.walk() if isinstance(op, Tick))
-        return min((Instant(self.t0 - self.t0 % period) for period in ticks), default=self.t0)
+        """An instant before which no tuple of any stream is: t0, or the beginning of its tick, of that one's tick, …"""
+        first = self.t0
+        for tick in reversed([op for op in self.query.walk() if isinstance(op, Tick)]):
+            first = Instant(first - first % tick.period)
+        return first
 
     @cached_property
     def seen_from(self) -> BatchId:
