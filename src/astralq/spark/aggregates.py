@@ -8,22 +8,24 @@ that does not depend on how much windows overlap. The direct plan computes every
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import astuple, dataclass, replace
 
 from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F  # noqa: N812
 
 from astralq.algebra.relational import GroupBy
 from astralq.expr.nodes import Aggregate
+from astralq.expr.safety import mergeable
 from astralq.spark.batches import ALWAYS, NEVER
 from astralq.spark.columns import col, lit, long
 from astralq.spark.context import Run
 from astralq.spark.direct import aggregated
+from astralq.spark.edges import current, with_indexes
 from astralq.spark.elementary import Elementary
-from astralq.spark.exact import Layout
+from astralq.spark.exact import Layout, double_range, recut
 from astralq.spark.expressions import Names
 from astralq.spark.frames import Key, RelationFrame, attributes, columns
-from astralq.spark.partials import layout_from, mergeable, plan, prepared
+from astralq.spark.partials import Plan, layout_from, plan, prepared
 from astralq.spark.provenance import source_column
 from astralq.spark.scan import MERGES, Sequenced, combined, equal
 
@@ -31,9 +33,12 @@ FEW = 12
 """Up to how many windows hold a tuple if panes are merged into each of them."""
 
 
-def group_by(op: GroupBy, frame: RelationFrame, run: Run) -> RelationFrame:
-    """The groups' rows; φ is the key (SEMANTICS.md §1)."""
-    return _Grouping(op, frame, run).result()
+def group_by(op: GroupBy, frame: RelationFrame, run: Run, *, edge: str = "") -> RelationFrame:
+    """The groups' rows; φ is the key (SEMANTICS.md §1).
+
+    With an edge, the frame has new rows only, and panes are kept at the edge instead of rows.
+    """
+    return _Grouping(op, frame, run, edge).result()
 
 
 @dataclass(frozen=True)
@@ -41,6 +46,7 @@ class _Grouping:
     op: GroupBy
     frame: RelationFrame
     run: Run
+    edge: str = ""
 
     @property
     def keys(self) -> list[str]:
@@ -66,9 +72,10 @@ class _Grouping:
         return [f"z{j}" for j in range(len(self.frame.order))]
 
     def result(self) -> RelationFrame:
-        rows = self.rows()
         if not all(mergeable(a) for _, a in self.op.aggregates):
-            return self._directly(rows)
+            here = replace(self, frame=current(self.frame, self.run))
+            return here._directly(here.rows())
+        rows = self.rows()
         plans = [
             plan(j, a, lambda j, a: self._layout(rows, j, a), self.order) for j, (_, a) in enumerate(self.op.aggregates)
         ]
@@ -89,9 +96,53 @@ class _Grouping:
             )
             if lifetime is not None:
                 named = named.withColumn("tt", col("ft") + lit(lifetime))
-        states = self._states(named, merges, invertible=all(p.invertible for p in plans))
+        invertible = all(p.invertible for p in plans)
+        if self.edge:
+            named = self._with_panes(named, plans, merges)
+        states = self._states(self._from_now(named, invertible=invertible), merges, invertible=invertible)
         found = self._relation(states, [p.final for p in plans])
+        if self.run.since is not None:
+            return current(found, self.run)
         return replace(found, lifetime=self._stride) if self._one_step or self._few_steps else found
+
+    def _with_panes(self, named: DataFrame, plans: Sequence[Plan], merges: dict[str, str]) -> DataFrame:
+        """New panes, merged with those that the edge has kept: rows of one group that come and go together."""
+        run, bounds = self.run, self.frame.interval_columns
+        assert run.memory is not None
+        kept = run.memory.kept(self.edge)
+        layouts = [p.layout for p in plans]
+        if kept is not None and run.since is not None:
+            old = with_indexes(kept, flat=self.frame.flat).where(col("tt") > run.since)
+            before = [None if x is None else Layout(*x) for x in run.memory.facts[f"layouts {self.edge}"]]
+            for k, (a, b) in enumerate(zip(before, layouts, strict=True)):
+                if a is not None and b is not None and a != b:
+                    cut = recut([col(f"s{k}_{j}") for j in range(a.count)], a, b)
+                    old = old.withColumns({f"s{k}_{j}": limb for j, limb in enumerate(cut)})
+            if self.frame.endless:
+                # What has come before is one value for each group.
+                old = old.withColumn("ft", F.greatest("ft", lit(run.since)))
+                if not self.frame.flat:
+                    old = old.withColumn("fi", F.when(col("ft") > run.since, col("fi")).otherwise(lit(0)))
+            named = old.select(*columns(c for c in old.columns if c in named.columns)).unionByName(
+                named, allowMissingColumns=True
+            )
+        merged = named.groupBy(*columns([*self.keys, *bounds])).agg(
+            *(MERGES[m](col(name)).alias(name) for name, m in merges.items())
+        )
+        run.memory.learn(f"layouts {self.edge}", [None if x is None else list(astuple(x)) for x in layouts])
+        return run.memory.replace(self.edge, merged)
+
+    def _from_now(self, named: DataFrame, *, invertible: bool) -> DataFrame:
+        """Rows from (since, 0) on; the plans for windows of one length want their whole intervals."""
+        run, frame = self.run, self.frame
+        if run.since is None or self._one_step or self._few_steps:
+            return named
+        if frame.lifetime is not None and frame.flat and not (frame.endless or invertible):
+            return named
+        made = {"ft": F.greatest("ft", lit(run.since))}
+        if not frame.flat:
+            made["fi"] = F.when(col("ft") > run.since, col("fi")).otherwise(lit(0))
+        return named.withColumns(made)
 
     def _layout(self, rows: DataFrame, j: int, a: Aggregate) -> Layout:
         """How the argument's values are cut; a source's own column is looked at where it is cheapest to read."""
@@ -99,7 +150,9 @@ class _Grouping:
             return layout_from(rows, j, a, self.run.rows)
         traced = source_column(self.op.child, a.args[0])
         if traced is not None:
-            return self.run.sources.layout(*traced)
+            return self.run.layout(*traced)
+        if self.edge:
+            return self.run.known_range(f"{self.edge} {j}", lambda: double_range(rows, col(f"v{j}"))).layout
         return layout_from(rows, j, a, 0)
 
     def _states(self, named: DataFrame, merges: dict[str, str], *, invertible: bool) -> DataFrame:

@@ -9,6 +9,7 @@ from pyspark.sql import functions as F  # noqa: N812
 
 from astralq.algebra.answers import answer_columns
 from astralq.algebra.base import Kind
+from astralq.algebra.retention import Want, want_of_changes
 from astralq.errors import PlanError
 from astralq.schema import Attribute
 from astralq.spark.batches import Id, greatest, le, literal, lt
@@ -31,9 +32,10 @@ def history(run: Run) -> DataFrame:
             by = dict.fromkeys(["t", "i", *stream.order, *attributes(stream.schema)])
             return _shown(df.sort(*columns(by)), run, [])
         case Kind.RELATION:
-            return _shown(_changes(marked(compiler.relation(run.query), run), run), run, [col("op")])
+            want = Want.HELD if run.memory is None else want_of_changes(run.query)
+            return _shown(_changes(marked(compiler.relation(run.query, want=want), run), run), run, [col("op")])
     windows = compiler.windows(run.query)
-    seen = windows.df.where((col("wt") >= run.start.t) & (col("wt") <= run.end))
+    seen = windows.df.where(run.observed(col("wt")))
     df = seen.withColumns({"t": col("wt"), "i": col("wi")})
     return _shown(df.sort("t", "i", *columns(order_columns(windows.phi))), run, [])
 
@@ -51,7 +53,7 @@ def _changes(frame: RelationFrame, run: Run) -> DataFrame:
     start, last = literal(run.seen_from), literal(run.last)
     begins = greatest(frame.start, start)
     # What holds already at the start is new to those who look from there on.
-    held = le(frame.start, start) & lt(start, frame.end)
+    held = lit(False) if run.continues else le(frame.start, start) & lt(start, frame.end) & le(start, last)
 
     def part(op: str, rank: int, condition: Column, at: Id) -> DataFrame:
         df = frame.df.where(condition)

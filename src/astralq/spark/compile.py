@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
-from functools import cached_property
+from functools import cached_property, partial
 
 from astralq.algebra.base import Kind, Operator
 from astralq.algebra.domain import Domain
@@ -22,6 +22,7 @@ from astralq.algebra.relational import (
     SetOperation,
     ValueSetOperation,
 )
+from astralq.algebra.retention import Want, want_of_group, want_of_streamer
 from astralq.algebra.schedules import Continuous, Measure
 from astralq.algebra.scopes import Back, Scope
 from astralq.algebra.sneeql import RowWindows, Scan, TimeWindows, WindowsProduct
@@ -32,13 +33,17 @@ from astralq.algebra.ticks import Tick
 from astralq.algebra.windows import Window, WindowSpec
 from astralq.errors import PlanError
 from astralq.expr.nodes import SPATIAL_AGGREGATES, Column, Expr
+from astralq.expr.safety import can_fail
 from astralq.spark import domain, joins, relations, sneeql, sources, streamers, streams, windows
 from astralq.spark.aggregates import group_by
 from astralq.spark.bags import bag_operation
 from astralq.spark.batches import NEVER, at, le, literal, lt
+from astralq.spark.columns import col, lit
 from astralq.spark.context import Run
-from astralq.spark.expressions import can_fail, reads_position
+from astralq.spark.edges import current
+from astralq.spark.expressions import reads_position
 from astralq.spark.frames import RelationFrame, StreamFrame, WindowsFrame
+from astralq.spark.memory import edge_name
 from astralq.timeline import BatchId
 
 
@@ -60,8 +65,12 @@ class Compiler:
     def stream(self, op: Operator) -> StreamFrame:
         """A stream's frame, the same one wherever the operator stands."""
         if op not in self._streams:
-            self._streams[op] = self._stream(op)
+            self._streams[op] = replace(self._stream(op), name=self._edge("stream", op))
         return self._streams[op]
+
+    def _edge(self, kind: str, op: Operator, *more: object) -> str:
+        """The name under which a memory keeps what belongs to an operator; without one there are no edges."""
+        return "" if self.run.memory is None else edge_name(kind, self.run.scope, op, *more)
 
     def _stream(self, op: Operator) -> StreamFrame:
         run = self.run
@@ -84,7 +93,8 @@ class Compiler:
             case IStream() | DStream() | RStream():
                 if op.child.kind is Kind.WINDOWS:
                     return sneeql.stream_of_windows(op, self.windows(op.child), run)
-                return streamers.stream_of(op, self.relation(op.child), run)
+                child = self.relation(op.child, want=want_of_streamer(op))
+                return streamers.stream_of(op, child, run, edge=self._edge("every", op))
             case BandJoin():
                 return self._banded(op)
             case Composite():
@@ -107,48 +117,79 @@ class Compiler:
         if op.within is not None:
             near = WindowSpec(Continuous(), Scope(Measure.TIME, Back(op.within), Back(0)))
             sides = [Window(side.children[0], near) for side in sides]
-        left, right = (self._seen(self.relation(side), [join.condition]) for side in sides)
+        left, right = (self._seen(f, [join.condition]) for f in self._near(sides, op.within_rows))
         if op.within_rows is None:
             joined = joins.join(replace(join, left=sides[0], right=sides[1]), left, right, self.run)
         else:
             joined = joins.join_near(join, left, right, op.within_rows, self.run)
         return streamers.stream_of(streamer, relations.project(project, joined), self.run)
 
+    def _near(self, sides: Sequence[Operator], rows: int | None) -> list[RelationFrame]:
+        """Both sides of a band join; by position, a tuple is kept until the other side's positions are past it."""
+        found = [self.relation(side) for side in sides]
+        if rows is None or self.run.memory is None:
+            return found
+        memory = self.run.memory
+        for side, other in zip(sides, reversed(sides), strict=True):
+            edge = self._edge("window", side, True, Want.HELD.name)
+            reached = memory.facts.get(f"count {self.stream(other.children[0]).name}", 0)
+            kept = memory.grow(edge, self.stream(side.children[0]).df)
+            memory.trim(edge, partial(kept.where, col("n") + lit(rows) >= reached))
+        return found
+
     # Relations
 
-    def relation(self, op: Operator, *, ordered: bool = True) -> RelationFrame:
-        """A relation's frame; without `ordered` nobody looks at order and identity, which spares numbering streams."""
+    def relation(self, op: Operator, *, ordered: bool = True, want: Want = Want.HELD) -> RelationFrame:
+        """A relation's frame; without `ordered` nobody looks at order and identity, which spares numbering streams.
+
+        `want` says what is wanted in an epoch; all operators but σ, Π and ρ want what their children hold.
+        """
         if self.moment is not None and isinstance(op, RelationSource | StartedAt | Window | Domain | Tick):
             return _held_at(self._whole.relation(op, ordered=ordered), self.moment)
         run = self.run
         match op:
             case RelationSource():
-                return sources.relation(op, run.sources.frame(op))
+                edge = self._edge("log", op)
+                return current(sources.relation(op, run.sources.frame(op), run.memory, edge, run.until), run)
             case StartedAt():
                 return Compiler(_inner_run(op, run)).relation(op.child, ordered=ordered)
             case Window():
-                return windows.window(self.stream(op.child), op.spec, run, ordered=ordered)
+                edge = self._edge("window", op, ordered, want.name)
+                return windows.window(self.stream(op.child), op.spec, run, ordered=ordered, edge=edge, want=want)
             case Select():
                 needs = ordered or reads_position(op.condition, op.child.schema)
-                return relations.select(op, self._seen(self.relation(op.child, ordered=needs), [op.condition]))
+                child = self.relation(op.child, ordered=needs, want=want)
+                return relations.select(op, self._seen(child, [op.condition]))
             case Project():
                 needs = ordered or any(reads_position(e, op.child.schema) for _, e in op.items)
-                items = [e for _, e in op.items]
-                return relations.project(op, self._seen(self.relation(op.child, ordered=needs), items))
+                child = self.relation(op.child, ordered=needs, want=want)
+                return relations.project(op, self._seen(child, [e for _, e in op.items]))
             case Rename():
-                return replace(self.relation(op.child, ordered=ordered), schema=op.schema)
+                return replace(self.relation(op.child, ordered=ordered, want=want), schema=op.schema)
             case GroupBy():
-                exprs = [*(e for _, e in op.keys), *(e for _, a in op.aggregates for e in a.args)]
-                return group_by(op, self._seen(self.relation(op.child, ordered=_looks_at_order(op)), exprs), run)
+                return self._grouped(op)
             case Distinct():
                 return relations.distinct(self.relation(op.child, ordered=False))
             case Domain():
-                other = None if op.other is None else self.stream(op.other)
-                moved = domain.domain(op, self.relation(op.child, ordered=ordered), other, run)
-                return replace(moved, unseen=True)
+                return replace(self._domain(op, ordered=ordered), unseen=True)
             case Tick():
-                return domain.ticked(op, self.relation(op.child, ordered=ordered))
+                return current(domain.ticked(op, self.relation(op.child, ordered=ordered)), run)
         return self._binary(op, ordered=ordered)
+
+    def _grouped(self, op: GroupBy) -> RelationFrame:
+        exprs = [*(e for _, e in op.keys), *(e for _, a in op.aggregates for e in a.args)]
+        want = want_of_group(op) if self.run.memory is not None else Want.HELD
+        child = self.relation(op.child, ordered=_looks_at_order(op), want=want)
+        edge = self._edge("panes", op) if want in (Want.NEW, Want.SOON) else ""
+        return group_by(op, self._seen(child, exprs), self.run, edge=edge)
+
+    def _domain(self, op: Domain, *, ordered: bool) -> RelationFrame:
+        edge = self._edge("past", op, ordered)
+        fixed = domain.fixed_before(op, self.run, edge)
+        if fixed is not None:
+            return fixed
+        other = None if op.other is None else self.stream(op.other)
+        return domain.domain(op, self.relation(op.child, ordered=ordered), other, self.run, edge=edge)
 
     def _seen(self, frame: RelationFrame, exprs: Sequence[Expr]) -> RelationFrame:
         """Without the rows that begin after the end, where expressions could fail on them: nobody sees those rows."""
@@ -192,11 +233,11 @@ class Compiler:
         run = self.run
         match op:
             case Scan():
-                return sneeql.scan(op, self.relation(op.child), run)
+                return sneeql.scan(op, self.relation(op.child), run, self._edge("windows", op))
             case TimeWindows():
-                return sneeql.time_windows(op, self.stream(op.child), run)
+                return sneeql.time_windows(op, self.stream(op.child), run, self._edge("windows", op))
             case RowWindows():
-                return sneeql.row_windows(op, self.stream(op.child), run)
+                return sneeql.row_windows(op, self.stream(op.child), run, self._edge("windows", op))
             case WindowsProduct():
                 return sneeql.product(self.windows(op.left), self.windows(op.right), op.schema, run)
             case Select() | Project() | Rename() | GroupBy() | Distinct():
@@ -214,7 +255,20 @@ def _held_at(frame: RelationFrame, moment: BatchId) -> RelationFrame:
 
 def _inner_run(op: StartedAt, run: Run) -> Run:
     """A query inside another keeps its own start, and ends with the outer one."""
-    return Run(op.child, run.sources, op.t0, run.end, run.materialised)
+    if run.memory is None:
+        return Run(op.child, run.sources, op.t0, run.end, run.materialised)
+    scope = edge_name("inner", run.scope, op)
+    return Run(
+        op.child,
+        run.sources,
+        op.t0,
+        run.end,
+        run.materialised,
+        since=run.since,
+        memory=run.memory,
+        scope=scope,
+        closing=run.closing,
+    )
 
 
 def _looks_at_order(op: GroupBy) -> bool:

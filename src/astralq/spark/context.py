@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import cached_property
 
 from pyspark import StorageLevel
-from pyspark.sql import DataFrame
+from pyspark.sql import Column, DataFrame
 
 from astralq.algebra.base import Operator
 from astralq.algebra.observation import check_ends, first_observed
@@ -15,10 +16,16 @@ from astralq.algebra.sources import RelationSource, StreamSource
 from astralq.algebra.streamers import DStream, IStream, RStream
 from astralq.algebra.ticks import Tick
 from astralq.algebra.windows import Window
+from astralq.spark.batches import NEVER
+from astralq.spark.exact import Layout, Range
 from astralq.spark.frames import StreamFrame
+from astralq.spark.memory import Memory
 from astralq.spark.scan import Cut
 from astralq.spark.sources import Sources, Times
 from astralq.timeline import EPOCH, LAST_INDEX, BatchId, Instant
+
+_ENDLESS = 2**40
+"""How many rows a continuous run is prepared for."""
 
 
 @dataclass(frozen=True)
@@ -26,6 +33,11 @@ class Run:
     """A query (Q, t0) over its sources, observed in the closed interval [start, end]; the same rules as the model's.
 
     The first and last timestamps are asked of the data only where an operator needs them.
+
+    A run can be one epoch of a continuous one: it has a memory then, its sources have the tuples of the half-open
+    interval (since, until] only, and it observes that interval; `since` is None in the first epoch. What holds after
+    the last batch of `since` is seen from (since, 0) on by all operators, and reported by none. The last epoch is
+    closing: nothing will come any more, so that a run without any data begins and ends there.
     """
 
     query: Operator
@@ -34,6 +46,10 @@ class Run:
     until: Instant | None = None
     materialised: list[DataFrame] = field(default_factory=list, compare=False, repr=False)
     numbered: dict[StreamFrame, StreamFrame] = field(default_factory=dict, compare=False, repr=False)
+    since: Instant | None = None
+    memory: Memory | None = field(default=None, compare=False, repr=False)
+    scope: str = ""
+    closing: bool = False
 
     def shared(self, df: DataFrame) -> DataFrame:
         """A table that is read more than once, computed once: its rows are kept on the executors, twice, so that one
@@ -67,7 +83,20 @@ class Run:
     @cached_property
     def seen_from(self) -> BatchId:
         """Where observation begins, as far as anybody can tell: t0 will do where nothing is before the first tuple."""
-        return BatchId(self.t0, 0) if self._begins_with_tuples else self.start
+        if self.continues:
+            assert self.since is not None
+            return BatchId(self.since, LAST_INDEX)
+        return BatchId(self.t0, 0) if self._begins_with_tuples and self.memory is None else self.start
+
+    @property
+    def continues(self) -> bool:
+        """Whether observation began in an epoch before: what holds already has been reported then."""
+        return self.memory is not None and f"start{self.scope}" in self.memory.facts
+
+    @property
+    def emits_flat(self) -> bool:
+        """Whether what is reported at the start has i = 0 there; the same in all epochs, so that tables fit."""
+        return (self.seen_from if self.memory is None else self.start).i == 0
 
     @property
     def _begins_with_tuples(self) -> bool:
@@ -81,9 +110,31 @@ class Run:
 
     @cached_property
     def start(self) -> BatchId:
-        """The first observed batch identifier."""
+        """The first observed batch identifier; of an epoch before it, something after its end."""
+        if self.memory is not None:
+            return self._start_of_all(self.memory)
         batches = [t.first for t in self._times if t.first is not None] if self.t0_or_none is None else []
         return first_observed(self.query, batches, self.t0_or_none)
+
+    def _start_of_all(self, memory: Memory) -> BatchId:
+        name = f"start{self.scope}"
+        found = BatchId(Instant(NEVER), 0)
+        if name in memory.facts:
+            found = BatchId(*memory.facts[name])
+        elif self.t0_or_none is not None:
+            found = first_observed(self.query, [], self.t0_or_none)
+        elif batches := [t.first for t in self._times if t.first is not None]:
+            found = first_observed(self.query, batches, None)
+        elif self.closing:
+            found = first_observed(self.query, [], None)
+        if found.t > self.end:
+            return BatchId(Instant(NEVER), 0)
+        memory.learn(name, [found.t, found.i])
+        return found
+
+    @property
+    def has_started(self) -> bool:
+        return self.start.t < NEVER
 
     @cached_property
     def end(self) -> Instant:
@@ -100,9 +151,17 @@ class Run:
         """The first and the last k ≥ 0 with t0 + k·every in the closed interval [first, end]."""
         return max(0, -((self.t0 - first) // every)), (self.end - self.t0) // every
 
+    def observed(self, t: Column) -> Column:
+        """Whether an instant is one that this run, or this epoch, observes."""
+        after = t >= self.start.t if self.since is None else (t >= self.start.t) & (t > self.since)
+        return after & (t <= self.end)
+
     @property
     def first_instant(self) -> Instant:
-        return self.start.t
+        """An instant at or before all that this run, or this epoch, looks at."""
+        if self.since is not None:
+            return self.since
+        return self.start.t if self.has_started else self.end
 
     @property
     def start_instant(self) -> Instant:
@@ -112,7 +171,22 @@ class Run:
     @cached_property
     def rows(self) -> int:
         """How many rows all sources have together."""
-        return sum(t.rows for t in self._times)
+        return sum(t.rows for t in self._times) if self.memory is None else _ENDLESS
+
+    def layout(self, source: StreamSource, place: int) -> Layout:
+        """How the values of an attribute are cut for exact sums: those of all epochs up to now."""
+        if self.memory is None:
+            return self.sources.layout(source, place)
+        return self.known_range(f"{source.name} {place}", lambda: self.sources.range(source, place)).layout
+
+    def known_range(self, name: str, new: Callable[[], Range]) -> Range:
+        """What is known of values of all epochs up to now."""
+        assert self.memory is not None
+        name = f"values{self.scope} {name}"
+        before = self.memory.facts.get(name)
+        found = new() if before is None else Range(*before).with_(new())
+        self.memory.learn(name, [found.rows, found.greatest, found.low, found.special])
+        return found
 
     @cached_property
     def time_cut(self) -> Cut:

@@ -9,10 +9,11 @@ from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F  # noqa: N812
 
 from astralq.expr.nodes import SPATIAL_AGGREGATES, Aggregate, Literal
+from astralq.expr.safety import mergeable
 from astralq.spark.columns import col, lit
 from astralq.spark.exact import Layout, double_layout
 from astralq.spark.frames import columns, in_order
-from astralq.spark.partials import mergeable, plan
+from astralq.spark.partials import plan
 from astralq.spark.space import leg
 
 _HALF = 2.0**31

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 from pyspark.sql import functions as F  # noqa: N812
@@ -10,27 +10,39 @@ from pyspark.sql import functions as F  # noqa: N812
 from astralq.algebra.domain import AtInstant, Custom, Domain, Floor, LastBatchOf, Shift
 from astralq.algebra.ticks import Tick
 from astralq.errors import PlanError
-from astralq.spark.batches import ALWAYS, NEVER, Id, at, greatest, le, least, literal, lt
+from astralq.spark.batches import ALWAYS, NEVER, Id, at, choose, greatest, le, least, literal, lt
 from astralq.spark.columns import col, lit, long
 from astralq.spark.context import Run
+from astralq.spark.edges import current, described, frame_of, with_indexes
 from astralq.spark.frames import RelationFrame, StreamFrame, columns
+from astralq.spark.memory import joined
+from astralq.spark.relations import united
 from astralq.spark.scan import first_from
 from astralq.spark.windows import quotient_up
-from astralq.timeline import BatchId, Instant
+from astralq.timeline import LAST_INDEX, BatchId, Instant
 
 Intervals = Sequence[tuple[Instant, Instant | None]]
 
 
-def domain(op: Domain, frame: RelationFrame, other: StreamFrame | None, run: Run) -> RelationFrame:
-    """The relation's past as its present."""
+def domain(op: Domain, frame: RelationFrame, other: StreamFrame | None, run: Run, *, edge: str = "") -> RelationFrame:
+    """The relation's past as its present; in an epoch, what is left of the past is kept at the edge."""
+    return current(_moved(op, frame, other, run, edge), run)
+
+
+def _moved(op: Domain, frame: RelationFrame, other: StreamFrame | None, run: Run, edge: str) -> RelationFrame:
     match op.transform_:
         case AtInstant(instant):
             moment = run.start_instant if instant is None else instant
             here = literal(BatchId(moment, 0))
-            held = frame.df.where(le(frame.start, here) & lt(here, frame.end))
+            held = frame.df.where(le(frame.start, here) & lt(here, frame.end) & lit(moment <= run.end))
             always = replace(frame, df=held).with_interval(at(ALWAYS), at(NEVER))
-            return _during(always, op.during if op.during is not None else ((moment, None),))
+            if run.memory is not None and moment <= run.end:
+                always = replace(always, df=run.memory.replace(edge, always.df))
+                run.memory.learn(f"frame {edge}", described(always))
+            return _fixed(op, always, moment)
         case Shift(by):
+            if by > 0 and run.memory is not None:
+                frame = _with_past(frame, run, edge, lambda w: Instant(w - by))
             moved = (
                 frame
                 if by == 0
@@ -40,14 +52,49 @@ def domain(op: Domain, frame: RelationFrame, other: StreamFrame | None, run: Run
             )
             return moved if op.during is None else _during(moved, op.during)
         case Floor(every):
-            scanned = floored(frame, every, run.t0)
+            scanned = scanned_in(frame, every, run, edge)
             return _during(scanned, op.during if op.during is not None else ((run.t0, None),))
         case LastBatchOf():
             assert other is not None
-            return _at_batches(frame, other, run)
+            return _at_batches(frame, other, run, edge)
         case Custom():
+            if run.memory is not None:
+                f = op.transform_.f
+                frame = _with_past(frame, run, edge, lambda w: f(BatchId(w, LAST_INDEX)).t)
             return _custom(op, frame)
     raise AssertionError(op)
+
+
+def _fixed(op: Domain, always: RelationFrame, moment: Instant) -> RelationFrame:
+    return _during(always, op.during if op.during is not None else ((moment, None),))
+
+
+def fixed_before(op: Domain, run: Run, edge: str) -> RelationFrame | None:
+    """A relation that was fixed in an epoch before this one; None if it has not been yet."""
+    if run.memory is None or not isinstance(op.transform_, AtInstant) or f"frame {edge}" not in run.memory.facts:
+        return None
+    kept = run.memory.kept(edge)
+    assert kept is not None
+    moment = run.start_instant if op.transform_.at is None else op.transform_.at
+    always = frame_of(run.memory.facts[f"frame {edge}"], run.memory.replace(edge, kept), op.schema)
+    return current(_fixed(op, always, moment), run)
+
+
+def _with_past(frame: RelationFrame, run: Run, edge: str, seen_at: Callable[[Instant], Instant]) -> RelationFrame:
+    """The relation's rows with those of epochs before, as far back as it will still be looked at.
+
+    What an epoch adds is cut at its ends, so that the pieces of one row touch.
+    """
+    assert run.memory is not None
+    start = frame.start
+    if run.since is not None:
+        start = choose(frame.start.t > run.since, frame.start, at(run.since + 1))
+    new = frame.with_interval(start, least(frame.end, at(run.end + 1)))
+    df = with_indexes(run.memory.grow(edge, new.df), flat=new.flat)
+    kept = [c for c in df.columns if c not in new.interval_columns]
+    bound = seen_at(run.end)
+    run.memory.trim(edge, lambda: united(df.where(col("tt") > bound), kept, flat=new.flat))
+    return replace(new, df=df, coalesced=False)
 
 
 def floored(frame: RelationFrame, every: int, t0: Instant) -> RelationFrame:
@@ -60,6 +107,31 @@ def floored(frame: RelationFrame, every: int, t0: Instant) -> RelationFrame:
         return Id(F.when((b.t == NEVER) | (b.t == ALWAYS), b.t).otherwise(k * lit(every) + lit(t0)))
 
     return replace(frame.with_interval(up(frame.start), up(frame.end), endless=frame.endless), coalesced=False)
+
+
+def scanned_in(frame: RelationFrame, every: int, run: Run, edge: str) -> RelationFrame:
+    """The relation as of its last scan; in an epoch, what the last scan before it saw holds until the next one."""
+    scanned = floored(frame, every, run.t0)
+    if run.memory is None:
+        return scanned
+    first = None if run.since is None else max(run.t0, run.t0 - (run.t0 - run.since - 1) // every * every)
+    return _since_then(scanned, run, edge, None if first is None else at(first))
+
+
+def _since_then(frame: RelationFrame, run: Run, edge: str, first: Id | None) -> RelationFrame:
+    """What the edge has kept holds until the first time in this epoch that the relation is looked at."""
+    assert run.memory is not None
+    seen = frame
+    if first is not None:
+        seen = frame.with_interval(greatest(frame.start, first), frame.end)
+    df = with_indexes(seen.df.where(le(seen.start, literal(run.last))), flat=frame.flat)
+    kept = run.memory.kept(edge)
+    if kept is not None and first is not None:
+        assert run.since is not None
+        old = replace(frame, df=with_indexes(kept, flat=frame.flat).where(col("tt") > run.since))
+        df = joined(old.with_interval(old.start, least(old.end, first)).df, df)
+    df = run.memory.replace(edge, df)
+    return replace(seen, df=df, coalesced=False)
 
 
 def _during(frame: RelationFrame, during: Intervals) -> RelationFrame:
@@ -83,12 +155,16 @@ def _during(frame: RelationFrame, during: Intervals) -> RelationFrame:
     return replace(clipped, df=clipped.df.drop("_during"))
 
 
-def _at_batches(frame: RelationFrame, stream: StreamFrame, run: Run) -> RelationFrame:
+def _at_batches(frame: RelationFrame, stream: StreamFrame, run: Run, edge: str) -> RelationFrame:
     """f = τ ∘ τ⁻¹: from and to go up to the next batch of the stream; before its first one f is (t0, 0)."""
     zero = long(0)
     batches = stream.df.select("t", stream.batch.index.alias("i")).distinct()
-    first = stream.df.sparkSession.range(1).select(long(run.t0).alias("t"), zero.alias("i"))
-    table = batches.union(first).select("t", "i", F.struct("t", "i").alias("_batch"))
+    if run.since is None:
+        first = stream.df.sparkSession.range(1).select(long(run.t0).alias("t"), zero.alias("i"))
+        batches = batches.union(first)
+    elif run.memory is not None:
+        batches = run.shared(batches)
+    table = batches.select("t", "i", F.struct("t", "i").alias("_batch"))
     df = frame.df
     ids = {"_s": frame.start, "_e": frame.end}
     for name, b in ids.items():
@@ -102,7 +178,14 @@ def _at_batches(frame: RelationFrame, stream: StreamFrame, run: Run) -> Relation
         return Id(t, None if flat else F.coalesce(col(f"{name}.i"), zero))
 
     moved = replace(frame, df=df).with_interval(reached("_s"), reached("_e"))
-    return replace(moved, df=moved.df.drop("_s", "_e"), coalesced=False)
+    moved = replace(moved, df=moved.df.drop("_s", "_e"), coalesced=False)
+    if run.memory is None:
+        return moved
+    if run.since is None:
+        return _since_then(moved, run, edge, None)
+    found = batches.agg(F.min(F.struct("t", "i")).alias("first")).collect()[0].first
+    looked = BatchId(Instant(NEVER), 0) if found is None else BatchId(Instant(found.t), found.i)
+    return _since_then(moved, run, edge, literal(looked))
 
 
 def _custom(op: Domain, frame: RelationFrame) -> RelationFrame:

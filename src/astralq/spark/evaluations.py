@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from pyspark.sql import Column, DataFrame, SparkSession
+from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F  # noqa: N812
 
 from astralq.algebra.schedules import Measure, TimeSchedule
@@ -14,8 +14,9 @@ from astralq.errors import WindowError
 from astralq.spark.batches import NEVER, Id, at, lt
 from astralq.spark.columns import col, lit
 from astralq.spark.context import Run
+from astralq.spark.frames import columns
 from astralq.spark.positions import Positions
-from astralq.spark.scan import Cut, first_from
+from astralq.spark.scan import Cut, equal, first_from
 from astralq.timeline import Instant, format_instant
 
 
@@ -27,10 +28,15 @@ class Evaluations:
     run: Run
 
     @staticmethod
-    def of(spec: WindowSpec, run: Run, spark: SparkSession) -> Evaluations:
-        """Those that a run can see: from its first instant, before which there are no tuples, to its end."""
+    def of(spec: WindowSpec, run: Run, tuples: DataFrame) -> Evaluations:
+        """Those that a run can see: from its first instant, before which there are no tuples, to its end; in an epoch
+        from the oldest tuple that is kept."""
         assert isinstance(spec.schedule, TimeSchedule)
-        instants = spec.schedule.between(run.t0, run.first_instant, run.end)
+        first, spark = run.first_instant, tuples.sparkSession
+        if run.memory is not None:
+            oldest = tuples.agg(F.min("t")).collect()[0][0]
+            first = first if oldest is None else min(first, oldest)
+        instants = spec.schedule.between(run.t0, first, run.end)
         rows = [
             (e, _value(spec.scope, spec.scope.lo, e, run), _value(spec.scope, spec.scope.hi, e, run)) for e in instants
         ]
@@ -56,9 +62,17 @@ class Evaluations:
     def check_reached(self, positions: Positions) -> None:
         """An upper bound in positions or distance that has not come by its evaluation is an error, as in the model."""
         parts = positions.table.select(*positions.parts).distinct()
-        wanted = self.df.where(col("hi") >= 0).crossJoin(parts) if positions.parts else self.df.where(col("hi") >= 0)
         in_positions = "d" not in positions.df.columns
         measure = "p" if in_positions else "d"
+        wanted = self.df.where(col("hi") >= 0)
+        wanted = wanted.crossJoin(parts) if positions.parts else wanted
+        if self.run.since is not None:
+            # What came in the epochs before was looked at then, and the tuples that it met may be gone.
+            first = positions.table.groupBy(*positions.parts).agg(F.min(measure).alias("_least"))
+            same = equal(columns(positions.parts), columns(f"_{g}" for g in positions.parts))
+            first = first.select(*(col(g).alias(f"_{g}") for g in positions.parts), "_least")
+            wanted = wanted.join(first, same & (col("e") > self.run.since) & (col("hi") > col("_least")))
+            wanted = wanted.select("e", "lo", "hi", *positions.parts)
         reached = wanted.withColumn("_v", col("hi"))
         table = positions.table.select(
             *positions.parts, col(measure).alias("_v"), F.struct(*positions.batch_columns).alias("_batch")

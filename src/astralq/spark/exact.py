@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
-from pyspark.sql import Column, DataFrame
+from pyspark.sql import Column, DataFrame, Row
 from pyspark.sql import functions as F  # noqa: N812
 
 from astralq.spark.columns import lit, long
@@ -138,20 +138,85 @@ def integer_layout(name: str, rows: int) -> Layout:
     return LONGS if rows < 2**20 else Layout(0, _WIDE, 3)
 
 
+@dataclass(frozen=True)
+class Range:
+    """What is known of a column of doubles: how many, the greatest magnitude, the finest bit, and whether some are
+    infinite or NaN."""
+
+    rows: int
+    greatest: float
+    low: int
+    special: bool
+
+    def with_(self, other: Range) -> Range:
+        """What is known of both columns together; the finest bit of no rows says nothing."""
+        if self.rows == 0 or other.rows == 0:
+            return self if other.rows == 0 else other
+        return Range(
+            self.rows + other.rows,
+            max(self.greatest, other.greatest),
+            min(self.low, other.low),
+            self.special or other.special,
+        )
+
+    @property
+    def layout(self) -> Layout:
+        return layout(self.rows, self.greatest, self.low, special=self.special)
+
+
 def double_layout(df: DataFrame, value: Column) -> Layout:
     """The layout for the values of a column: one pass over it."""
+    return double_range(df, value).layout
+
+
+def double_range(df: DataFrame, value: Column) -> Range:
+    """What there is in a column: one pass over it."""
+    return range_of(df.agg(*range_columns(value)).collect()[0])
+
+
+def range_of(row: Row, prefix: str = "") -> Range:
+    """A range from the columns of `range_columns`."""
+    found = row.asDict()
+    low, special = found[f"{prefix}low"], found[f"{prefix}special"]
+    return Range(found[f"{prefix}rows"], found[f"{prefix}greatest"] or 0.0, low or 0, bool(special))
+
+
+def range_columns(value: Column, prefix: str = "") -> list[Column]:
+    """What to ask of a column for its range."""
     finite = F.abs(value) < lit(math.inf)
     steps = lit(_GRIDS[-1])
     for g in reversed(_GRIDS[:-1]):
         scaled = _times_power(value, -g)
         steps = F.when(scaled == F.rint(scaled), lit(g)).otherwise(steps)
-    found = df.agg(
-        F.count(value).alias("rows"),
-        F.max(F.when(finite, F.abs(value))).alias("greatest"),
-        F.min(F.when(finite, steps)).alias("low"),
-        F.coalesce(F.bool_or(~finite), lit(False)).alias("special"),
-    ).collect()[0]
-    return layout(found.rows, found.greatest or 0.0, found.low or 0, special=found.special)
+    return [
+        F.count(value).alias(f"{prefix}rows"),
+        F.max(F.when(finite, F.abs(value))).alias(f"{prefix}greatest"),
+        F.min(F.when(finite, steps)).alias(f"{prefix}low"),
+        F.coalesce(F.bool_or(~finite), lit(False)).alias(f"{prefix}special"),
+    ]
+
+
+def recut(limbs: list[Column], old: Layout, new: Layout) -> list[Column]:
+    """Sums that were added up under one layout, under another one whose finest bit is not coarser.
+
+    Each limb's magnitude is cut into pieces of 16 bits; a piece falls into one limb or two.
+    """
+    found = [long(0)] * new.count
+    for k, limb in enumerate(limbs):
+        sign = F.when(limb < 0, long(-1)).otherwise(long(1))
+        for j in range(4):
+            piece = F.shiftright(F.abs(limb), 16 * j).bitwiseAND(long(0xFFFF))
+            place, bit = divmod(old.low + k * old.width - new.low + 16 * j, new.width)
+            if place >= new.count - 1:
+                # The highest limb takes all. What would not fit is 0, for the layout was made for these values.
+                high = bit + (place - new.count + 1) * new.width
+                if high < 62:
+                    found[-1] = found[-1] + sign * piece * long(2**high)
+                continue
+            below = min(16, new.width - bit)
+            found[place] = found[place] + sign * piece.bitwiseAND(long(2**below - 1)) * long(2**bit)
+            found[place + 1] = found[place + 1] + sign * F.shiftright(piece, below)
+    return found
 
 
 def layout(rows: int, greatest: float, low: int, *, special: bool = False) -> Layout:

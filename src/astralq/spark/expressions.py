@@ -12,7 +12,7 @@ from pyspark.sql import SparkSession
 from pyspark.sql import functions as F  # noqa: N812
 
 from astralq.algebra.base import STAMP
-from astralq.expr.nodes import Call, Cast, Column, Expr, Inside
+from astralq.expr.nodes import Call, Column, Expr, Inside
 from astralq.schema import BOOLEAN, Schema
 from astralq.space import Region
 
@@ -52,19 +52,6 @@ class Names:
 def reads_position(expr: Expr, schema: Schema) -> bool:
     """Whether it reads the position _n, and not an attribute of that name."""
     return "_n" in expr.columns and schema.find("_n") is None
-
-
-_SAFE = frozenset(["=", "<>", "<", "<=", ">", ">=", "<=>", "and", "or", "not", "isnull", "isnotnull", "in", "between"])
-
-
-def can_fail(expr: Expr) -> bool:
-    """Whether it could fail on some row, as a division can; comparisons of attributes cannot."""
-    for e in expr.walk():
-        if isinstance(e, Call) and e.function not in _SAFE:
-            return True
-        if isinstance(e, Cast) and not (e.implicit or e.safe):
-            return True
-    return False
 
 
 def compiled(expr: Expr, names: Names) -> SparkColumn:

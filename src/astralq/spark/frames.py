@@ -112,6 +112,7 @@ class StreamFrame:
     schema: Schema
     order: tuple[str, ...]
     flat: bool
+    name: str = ""  # of the operator that it is the stream of, where epochs follow each other
 
     @property
     def numbered(self) -> bool:

@@ -34,18 +34,12 @@ class Plan:
 
     partials: tuple[Partial, ...]
     final: Column
+    layout: Layout | None = None  # how its sums are cut, if they are
 
     @property
     def invertible(self) -> bool:
         """Whether what leaves can be taken off again."""
         return all(p.merge == "sum" for p in self.partials)
-
-
-MERGEABLE = ("count", "sum", "avg", "min", "max", "first", "last")
-
-
-def mergeable(a: Aggregate) -> bool:
-    return a.function in MERGEABLE and not (a.distinct and a.function in ("count", "sum", "avg"))
 
 
 def plan(k: int, a: Aggregate, layout_of: Callable[[int, Aggregate], Layout], order: Sequence[str]) -> Plan:
@@ -78,10 +72,10 @@ def _total(k: int, a: Aggregate, value: Column, layout: Layout | None) -> Plan:
     limbs = tuple(Partial(f"s{k}_{j}", F.coalesce(limb, lit(0)), "sum") for j, limb in enumerate(cut))
     merged = [col(p.name) for p in limbs]
     if a.function == "sum" and not is_double:
-        return Plan((count, *limbs), F.when(some, layout.whole(merged)))
+        return Plan((count, *limbs), F.when(some, layout.whole(merged)), layout)
     amount = layout.total(merged) if a.function == "sum" else layout.average(merged, col(count.name))
     if not (is_double and layout.special):
-        return Plan((count, *limbs), F.when(some, amount))
+        return Plan((count, *limbs), F.when(some, amount), layout)
     # How many of each there are decides, as IEEE addition would.
     kinds = [
         Partial(f"x{k}_{j}", F.when(condition, 1).otherwise(0).cast("bigint"), "sum")
@@ -94,7 +88,7 @@ def _total(k: int, a: Aggregate, value: Column, layout: Layout | None) -> Plan:
         .when(minus, lit(float("-inf")))
         .otherwise(amount)
     )
-    return Plan((count, *limbs, *kinds), F.when(some, amount))
+    return Plan((count, *limbs, *kinds), F.when(some, amount), layout)
 
 
 def _decimal_average(total: Column, count: Column) -> Column:

@@ -37,7 +37,11 @@ class Positions:
         if parts:
             by = dict.fromkeys([*stream.sort_columns, *attributes(stream.schema)])
             window = Window.partitionBy(*parts).orderBy(*columns(by))
-            df = df.withColumn("p", F.row_number().over(window).cast("bigint") - 1)
+            place = F.row_number().over(window).cast("bigint") - 1
+            if "kp" in df.columns:
+                # What is kept of a part are its last tuples; the first of those knows its position.
+                place = place + F.coalesce(F.min("kp").over(Window.partitionBy(*parts)), lit(0))
+            df = df.withColumn("p", place)
         else:
             assert stream.numbered
             df = df.withColumn("p", col("n"))

@@ -15,6 +15,7 @@ from pyspark.sql import functions as F  # noqa: N812
 
 from astralq.spark.columns import col, lit
 from astralq.spark.frames import StreamFrame, attributes, columns
+from astralq.spark.memory import Memory
 
 
 class Shares(Protocol):
@@ -22,6 +23,9 @@ class Shares(Protocol):
 
     @property
     def numbered(self) -> dict[StreamFrame, StreamFrame]: ...
+
+    @property
+    def memory(self) -> Memory | None: ...
 
     def shared(self, df: DataFrame) -> DataFrame: ...
 
@@ -43,7 +47,12 @@ def numbered(stream: StreamFrame, run: Shares) -> StreamFrame:
     by = dict.fromkeys([*stream.sort_columns, *attributes(stream.schema)])
     kept = [*stream.stamp_columns, *attributes(stream.schema)]
     df = stream.df.sort(*columns(by)).select(*columns(kept)).zipWithIndex("n")
-    run.numbered[stream] = replace(stream, df=run.shared(df), order=("n",))
+    if run.memory is not None:
+        # In an epoch these are the new tuples, and the positions go on where the last epoch's ended.
+        before = run.memory.facts.get(f"count {stream.name}", 0)
+        df = run.shared(df.withColumn("n", col("n") + lit(before)))
+        run.memory.count(f"count {stream.name}", df)
+    run.numbered[stream] = replace(stream, df=run.shared(df) if run.memory is None else df, order=("n",))
     return run.numbered[stream]
 
 

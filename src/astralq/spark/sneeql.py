@@ -14,6 +14,7 @@ from astralq.schema import Schema
 from astralq.spark.columns import col, lit, long
 from astralq.spark.context import Run
 from astralq.spark.direct import aggregated
+from astralq.spark.edges import remembered
 from astralq.spark.expressions import Names, compiled
 from astralq.spark.frames import (
     Key,
@@ -27,15 +28,22 @@ from astralq.spark.frames import (
     order_columns,
     relabelled,
 )
+from astralq.spark.memory import joined
 from astralq.spark.partials import layout_from, prepared
 from astralq.spark.scan import equal, first_from, numbered
 from astralq.spark.windows import quotient_down, quotient_up
+from astralq.timeline import Instant
 
 
 def _ticks(every: int, run: Run, df: DataFrame) -> tuple[DataFrame, int, int]:
-    """The ticks t0 + k·every that a run observes and the last one before it, as t and i = 0; and their k's."""
-    first, high = run.ticks(every, run.start.t)
-    low = max(0, first - 1)
+    """The ticks t0 + k·every that a run observes and the last one before it, as t and i = 0; and their k's.
+
+    In an epoch, those after `since`: the last one before them is carried along.
+    """
+    first, high = run.ticks(every, run.start.t if run.since is None else Instant(run.since + 1))
+    low = first if run.since is not None else max(0, first - 1)
+    if run.since is None and not run.has_started:
+        low = max(0, high)
     ticks = df.sparkSession.range(low, max(low, high + 1)).select(
         (col("id") * every + lit(run.t0)).alias("t"), long(0).alias("i")
     )
@@ -50,7 +58,20 @@ def _exploded(df: DataFrame, first: Column, last: Column, low: int, high: int, e
     return exploded.withColumns(made).drop("_low", "_high", "_k")
 
 
-def scan(op: Scan, frame: RelationFrame, run: Run) -> WindowsFrame:
+def _carried(frame: WindowsFrame, run: Run, edge: str) -> WindowsFrame:
+    """With the windows of the last tick before this epoch: the next ones are compared and paired with them."""
+    if run.memory is None:
+        return frame
+    ticks, df = frame.ticks, frame.df
+    kept, rows = (run.memory.kept(f"{edge}-{part}") for part in ("ticks", "rows"))
+    if kept is not None and rows is not None:
+        last = F.broadcast(kept.agg(F.max("t").alias("_last")))
+        ticks = kept.crossJoin(last).where(col("t") == col("_last")).drop("_last").union(ticks)
+        df = joined(rows.crossJoin(last).where(col("wt") == col("_last")).drop("_last"), df)
+    return replace(frame, ticks=run.memory.replace(f"{edge}-ticks", ticks), df=run.memory.replace(f"{edge}-rows", df))
+
+
+def scan(op: Scan, frame: RelationFrame, run: Run, edge: str = "") -> WindowsFrame:
     """The whole relation at every tick, after all batches of the tick."""
     ticks, low, high = _ticks(op.every, run, frame.df)
     t0 = run.t0
@@ -67,7 +88,8 @@ def scan(op: Scan, frame: RelationFrame, run: Run) -> WindowsFrame:
         op.every,
         run,
     )
-    return WindowsFrame(ticks, df.drop("ft", "fi", "tt", "ti"), frame.schema, frame.phi, frame.stamp)
+    found = WindowsFrame(ticks, df.drop("ft", "fi", "tt", "ti"), frame.schema, frame.phi, frame.stamp)
+    return _carried(found, run, edge)
 
 
 def _stamped(stream: StreamFrame) -> tuple[DataFrame, tuple[str, ...]]:
@@ -75,20 +97,40 @@ def _stamped(stream: StreamFrame) -> tuple[DataFrame, tuple[str, ...]]:
     return stream.df.withColumns(made), tuple(n for n in ("st", "si", "sn") if n in made)
 
 
-def time_windows(op: TimeWindows, stream: StreamFrame, run: Run) -> WindowsFrame:
+def time_windows(op: TimeWindows, stream: StreamFrame, run: Run, edge: str = "") -> WindowsFrame:
     """At every tick, all tuples with tick − start ≤ t ≤ tick − end; it sees all tuples of the tick."""
-    df, stamp = _stamped(numbered(stream, run))
-    ticks, low, high = _ticks(op.slide, run, df)
+    stream = numbered(stream, run)
+    ticks, low, high = _ticks(op.slide, run, stream.df)
     first = quotient_up(col("t") + lit(op.end - run.t0), op.slide)
     last = quotient_down(col("t") + lit(op.start - run.t0), op.slide)
+    if run.memory is not None:
+        stream = remembered(stream, f"{edge}-tuples", run.memory)
+        tuples = stream.df
+        run.memory.trim(f"{edge}-tuples", lambda: tuples.where(last > lit(high)))
+    df, stamp = _stamped(stream)
     df = _exploded(df, first, last, low, high, op.slide, run)
-    return WindowsFrame(ticks, df.drop("t", "i", "n"), stream.schema, (Key("o0"),), stamp)
+    found = WindowsFrame(ticks, df.drop("t", "i", "n"), stream.schema, (Key("o0"),), stamp)
+    return _carried(found, run, edge)
 
 
-def row_windows(op: RowWindows, stream: StreamFrame, run: Run) -> WindowsFrame:
+def row_windows(op: RowWindows, stream: StreamFrame, run: Run, edge: str = "") -> WindowsFrame:
     """After every slide rows, those from start to end rows back; its tick is the last row's."""
-    df, stamp = _stamped(numbered(stream, run))
+    stream = numbered(stream, run)
+    if run.memory is not None:
+        stream = remembered(stream, f"{edge}-tuples", run.memory)
+        tuples = stream.df
+
+        def needed() -> DataFrame:
+            """Those that a window after the last one holds."""
+            count = F.broadcast(tuples.agg((F.max("n") + 1).alias("_count")))
+            later = quotient_down(col("n") + (op.start + 1), op.slide) > quotient_down(col("_count"), op.slide)
+            return tuples.crossJoin(count).where(later).drop("_count")
+
+        run.memory.trim(f"{edge}-tuples", needed)
+    df, stamp = _stamped(stream)
     ended = df.where(F.pmod(col("n") + 1, lit(op.slide)) == 0)
+    if run.since is not None:
+        ended = ended.where(col("t") > run.since)
     turn = Window.partitionBy("t").orderBy("n")
     listed = ended.select(
         quotient_down(col("n") + 1, op.slide).alias("_m"),
@@ -103,7 +145,7 @@ def row_windows(op: RowWindows, stream: StreamFrame, run: Run) -> WindowsFrame:
     rows = exploded.join(listed, col("_k") == col("_m"))
     kept = [*attributes(stream.schema), *stamp, "o0"]
     df = rows.select(*columns(kept), col("t").alias("wt"), col("i").alias("wi"))
-    return WindowsFrame(listed.select("t", "i"), df, stream.schema, (Key("o0"),), stamp)
+    return _carried(WindowsFrame(listed.select("t", "i"), df, stream.schema, (Key("o0"),), stamp), run, edge)
 
 
 def product(left: WindowsFrame, right: WindowsFrame, schema: Schema, run: Run) -> WindowsFrame:
@@ -197,7 +239,7 @@ def stream_of_windows(op: IStream | DStream | RStream, frame: WindowsFrame, run:
     kept = list(dict.fromkeys([*attributes(frame.schema), *order]))
     if isinstance(op, RStream):
         df = rows.select(*columns(kept), col("wt").alias("t"), col("wi").alias("i"))
-        return StreamFrame(df, frame.schema, order, flat=False)
+        return StreamFrame(df.where(run.observed(col("t"))), frame.schema, order, flat=False)
     listed = run.shared(ticks.sort("t", "i").zipWithIndex("w"))
     numbered_rows = run.shared(rows.join(listed, (col("wt") == col("t")) & (col("wi") == col("i"))).drop("t", "i"))
     # What is emitted at window w: for I_S its rows but for those of the window before, for D_S the other way round.
@@ -211,7 +253,7 @@ def stream_of_windows(op: IStream | DStream | RStream, frame: WindowsFrame, run:
     rest = ranked.join(counts, same, "left").where(col("_rank") > F.coalesce("_count", lit(0)))
     if isinstance(op, IStream):
         df = rest.select(*columns(kept), col("wt").alias("t"), col("wi").alias("i"))
-        return StreamFrame(df, frame.schema, order, flat=False)
+        return StreamFrame(df.where(run.observed(col("t"))), frame.schema, order, flat=False)
     following = listed.select((col("w") - 1).alias("_before"), col("t"), col("i"))
     df = rest.join(following, col("w") == col("_before")).select(*columns(kept), "t", "i")
-    return StreamFrame(df, frame.schema, order, flat=False)
+    return StreamFrame(df.where(run.observed(col("t"))), frame.schema, order, flat=False)

@@ -13,8 +13,9 @@ from astralq.errors import DataError, nearest
 from astralq.schema import BOOLEAN, Schema, Type
 from astralq.spark.batches import ALWAYS, NEVER
 from astralq.spark.columns import col, lit, long
-from astralq.spark.exact import Layout, double_layout
+from astralq.spark.exact import Layout, Range, double_range
 from astralq.spark.frames import Key, Phi, RelationFrame, StreamFrame, attributes, columns, relabelled
+from astralq.spark.memory import Memory
 from astralq.timeline import MAX_INSTANT, MIN_INSTANT, BatchId, Instant
 
 Source = StreamSource | SensedSource | RelationSource
@@ -40,6 +41,7 @@ class Sources:
 
     given: Mapping[str, DataFrame]
     layouts: dict[tuple[str, int], Layout] = field(default_factory=dict)
+    ranges: dict[tuple[str, int], Range] = field(default_factory=dict)
     _times: dict[tuple[str, int], Times] = field(default_factory=dict)
     _streams: dict[str, StreamFrame] = field(default_factory=dict)
 
@@ -97,8 +99,15 @@ class Sources:
         """How the values of an attribute that is a DOUBLE are cut for exact sums."""
         key = (source.name, place)
         if key not in self.layouts:
-            self.layouts[key] = double_layout(self.frame(source), col(f"c{place}"))
+            self.layouts[key] = self.range(source, place).layout
         return self.layouts[key]
+
+    def range(self, source: StreamSource, place: int) -> Range:
+        """What is known of the values of such an attribute."""
+        key = (source.name, place)
+        if key not in self.ranges:
+            self.ranges[key] = double_range(self.frame(source), col(f"c{place}"))
+        return self.ranges[key]
 
     def _moments(self, source: StreamSource | RelationSource) -> DataFrame | None:
         """The batch identifiers of a source's rows; None for a relation that does not change."""
@@ -189,10 +198,15 @@ def _received(source: StreamSource | SensedSource, df: DataFrame) -> StreamFrame
 # Relations
 
 
-def relation(source: RelationSource, df: DataFrame) -> RelationFrame:
-    """A base relation: POSITION BY, all values, and a number that tells equal rows apart are its φ."""
+def relation(
+    source: RelationSource, df: DataFrame, memory: Memory | None = None, edge: str = "", until: Instant | None = None
+) -> RelationFrame:
+    """A base relation: POSITION BY, all values, and a number that tells equal rows apart are its φ.
+
+    With a memory a log has the changes of one epoch, up to `until`; of those before, the rows that still hold are kept.
+    """
     if source.validity is Validity.CHANGES:
-        return _replayed(source, df)
+        return _replayed(source, df, memory, edge, until)
     schema = source.schema
     by = [f"c{schema.index(n)}" for n in source.position_by]
     order = list(dict.fromkeys([*by, *attributes(schema)]))
@@ -233,22 +247,45 @@ def _log(source: RelationSource, df: DataFrame) -> tuple[DataFrame, Schema]:
     return df, source.schema
 
 
-def _replayed(source: RelationSource, df: DataFrame) -> RelationFrame:
+def _replayed(
+    source: RelationSource, df: DataFrame, memory: Memory | None, edge: str, until: Instant | None
+) -> RelationFrame:
     """A change log: each '+' holds until a '-' takes it out, or with a key until the next change of that key."""
     log, schema = _log(source, df)
     kept = [f"k{k}" for k in range(len(schema))]
     by = [f"b{k}" for k in range(len(source.position_by))]
     replay = ["t", *by, "plus", *kept]
     place = [*by, *kept]
+    if memory is not None:
+        log = memory.grow(edge, log)
     numbered = Window.partitionBy(*columns(place), "plus").orderBy(*columns(replay))
-    log = log.withColumn("number", (F.row_number().over(numbered) - 1).cast("bigint"))
+    number = (F.row_number().over(numbered) - 1).cast("bigint")
+    if "h0" in log.columns:
+        # Rows that were kept have the φ that they had, whose last component is the number.
+        last = F.min(f"h{len(place)}").over(Window.partitionBy(*columns(place), "plus"))
+        number = number + F.coalesce(last, lit(0))
+    else:
+        log = log.withColumns({f"h{k}": lit(None).cast(log.schema[c].dataType) for k, c in enumerate(place)})
+        log = log.withColumn(f"h{len(place)}", lit(None).cast("bigint"))
+    log = log.withColumn("number", number)
     versions = _keyed(source, log, replay) if source.key else _unkeyed(log, kept, replay)
+    if memory is not None:
+        assert until is not None
+        still = versions.where((col("ft") < col("tt")) & (col("tt") > until))
+        path_ = [col(f"p{k}").alias(f"h{k}") for k in range(len(place) + 1)]
+        rows = [*columns(kept), *columns(by), lit(1).cast("int").alias("plus"), col("ft").alias("t"), *path_]
+        memory.trim(edge, lambda: still.select(*rows))
     made = [col(f"p{k}") for k in range(len(place) + 1)]
     attributes_ = [col(k).alias(f"c{j}") for j, k in enumerate(kept)]
     held = versions.where(col("ft") < col("tt")).select(*attributes_, *made, "ft", "tt")
     phi: Phi = tuple(Key(f"p{k}") for k in range(len(place) + 1))
     # A key whose row is replaced by an equal one keeps the same tuple.
     return RelationFrame(held, schema, phi, flat=True, coalesced=not source.key, one_row_per_phi=not source.key)
+
+
+def _kept_or(k: int, column: str, last: int) -> Column:
+    """A component of φ: the one that a kept row had, for a new one its own."""
+    return F.when(col(f"h{last}").isNotNull(), col(f"h{k}")).otherwise(col(column))
 
 
 def _unkeyed(log: DataFrame, kept: Sequence[str], replay: Sequence[str]) -> DataFrame:
@@ -262,14 +299,15 @@ def _unkeyed(log: DataFrame, kept: Sequence[str], replay: Sequence[str]) -> Data
     df = log.withColumn("balance", F.sum(col("plus") * 2 - 1).over(upto))
     lowest = F.least(F.coalesce(F.min("balance").over(before), lit(0)), lit(0))
     df = df.withColumn("finds", (col("plus") == 0) & (col("balance") >= lowest))
-    place = [c for c in log.columns if c not in ("t", "plus", "number")]
-    made = [col(c).alias(f"p{k}") for k, c in enumerate([*[c for c in replay if c in place], "number"])]
+    place = [c for c in replay if c not in ("t", "plus")]
+    made = [_kept_or(k, c, len(place)).alias(f"p{k}") for k, c in enumerate([*place, "number"])]
     turn = Window.partitionBy(*columns(kept), "role").orderBy(*columns(replay))
     role = F.when(col("plus") == 1, 1).when(col("finds"), 0)
     df = df.withColumn("role", role).where(col("role").isNotNull()).withColumn("turn", F.row_number().over(turn))
     pair = Window.partitionBy(*columns(kept), "turn")
     df = df.withColumn("end", F.min(F.when(col("role") == 0, col("t"))).over(pair)).where(col("role") == 1)
-    return df.select(*columns(kept), *made, col("t").alias("ft"), F.coalesce("end", lit(NEVER)).alias("tt"))
+    by = [c for c in place if c not in kept]
+    return df.select(*columns([*kept, *by]), *made, col("t").alias("ft"), F.coalesce("end", lit(NEVER)).alias("tt"))
 
 
 def _keyed(source: RelationSource, log: DataFrame, replay: Sequence[str]) -> DataFrame:
@@ -286,8 +324,7 @@ def _keyed(source: RelationSource, log: DataFrame, replay: Sequence[str]) -> Dat
     last = last.withColumn("chain", F.sum("begins").over(upto))
     chain = Window.partitionBy(*columns(key), "chain").orderBy(*columns(replay))
     whole = chain.rowsBetween(Window.unboundedPreceding, Window.currentRow)
-    made = [F.first(c).over(whole).alias(f"p{k}") for k, c in enumerate([*place, "number"])]
-    kept = [f"k{k}" for k in range(len(source.schema))]
+    made = [F.first(_kept_or(k, c, len(place))).over(whole).alias(f"p{k}") for k, c in enumerate([*place, "number"])]
     return last.select(
-        *columns(kept), "plus", *made, col("t").alias("ft"), F.coalesce("next_t", lit(NEVER)).alias("tt")
+        *columns(place), "plus", *made, col("t").alias("ft"), F.coalesce("next_t", lit(NEVER)).alias("tt")
     ).where(col("plus") == 1)

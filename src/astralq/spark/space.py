@@ -38,7 +38,15 @@ def located_points(df: DataFrame, at: Sequence[str]) -> DataFrame:
 
 
 def legs(df: DataFrame, keys: Sequence[str], order: Sequence[str], run: Run, *, planar: bool) -> DataFrame:
-    """With d, the distance travelled up to each row: legs go from the last known point; who has none has not moved."""
+    """With d, the distance travelled up to each row: legs go from the last known point; who has none has not moved.
+
+    Rows that were kept from an epoch before have kd, kx and ky: their d, and the last point that was known then. With
+    a memory all rows get the latter as lx and ly.
+    """
+    kept = "kd" in df.columns
+    if kept:
+        known_then = F.when(col("kx").isNotNull(), F.struct(col("kx").alias("x"), col("ky").alias("y")))
+        df = df.withColumn("point", F.coalesce(col("point"), known_then))
     if keys:
         window = Window.partitionBy(*keys).orderBy(*order)
         before = window.rowsBetween(Window.unboundedPreceding, -1)
@@ -46,8 +54,16 @@ def legs(df: DataFrame, keys: Sequence[str], order: Sequence[str], run: Run, *, 
     else:
         known = Sequenced(run.shared(df), (), tuple(order), run.time_cut).last_known("point", "_from")
     moved = known.withColumn("d", F.coalesce(leg(col("_from"), col("point"), planar=planar), lit(0)))
+    merges = {"d": "sum"}
+    made = [col("d")]
+    if run.memory is not None:
+        last = F.coalesce(col("point"), col("_from"))
+        moved = moved.withColumns({"lx": last["x"], "ly": last["y"]})
+        made += [col("lx"), col("ly")]
+    if kept:
+        merges["_base"] = "max"
+        moved = moved.withColumns({"d": F.when(col("kd").isNull(), col("d")).otherwise(lit(0)), "_base": col("kd")})
+        made[0] = F.coalesce(col("kd"), col("d") + F.coalesce(col("_base"), lit(0))).alias("d")
     moved = moved.drop("_from", "point")
-    total = Sequenced(moved if keys else run.shared(moved), tuple(keys), tuple(order), run.time_cut).running(
-        {"d": "sum"}, []
-    )
-    return total.select(*columns(c for c in df.columns if c != "point"), "d")
+    total = Sequenced(moved if keys else run.shared(moved), tuple(keys), tuple(order), run.time_cut).running(merges, [])
+    return total.select(*columns(c for c in df.columns if c != "point"), *made)

@@ -11,7 +11,8 @@ from astralq.algebra.streamers import DStream, Identity, IStream, RStream
 from astralq.spark.batches import Id, greatest, le, literal, lt
 from astralq.spark.columns import col, lit, long
 from astralq.spark.context import Run
-from astralq.spark.domain import floored
+from astralq.spark.domain import scanned_in
+from astralq.spark.edges import current
 from astralq.spark.frames import Grid, RelationFrame, StreamFrame, attributes, columns, in_order, unflattened
 from astralq.spark.joins import pairs
 from astralq.spark.relations import marked
@@ -21,20 +22,20 @@ from astralq.spark.windows import quotient_up
 Streamer = IStream | DStream | RStream
 
 
-def stream_of(op: Streamer, frame: RelationFrame, run: Run) -> StreamFrame:
+def stream_of(op: Streamer, frame: RelationFrame, run: Run, *, edge: str = "") -> StreamFrame:
     """The stream of a relation's changes, or of its states; what holds at the start is reported there."""
     if isinstance(op, RStream):
         if op.every is not None:
             return _emitted(_every(frame, op.every, run), frame, flat=True)
         return _states(op, marked(frame, run), run)
     if op.every is not None:
-        frame = _gridded(frame, op.every, run)
+        frame = _gridded(frame, op.every, run, edge)
     if op.identity is Identity.VALUE:
         return _by_value(op, frame, run)
     frame = marked(frame, run)
     if isinstance(op, IStream):
         seen = frame.df.where(_new(frame, run))
-        return _emitted(_at(seen, _begins(frame, run), frame), frame, flat=frame.flat and run.seen_from.i == 0)
+        return _emitted(_at(seen, _begins(frame, run), frame), frame, flat=frame.flat and run.emits_flat)
     gone = frame.df.where(col("_ends") & lt(literal(run.seen_from), frame.end) & le(frame.end, literal(run.last)))
     return _emitted(_at(gone, frame.end, frame), frame, flat=frame.flat)
 
@@ -47,12 +48,14 @@ def _observed(frame: RelationFrame, run: Run) -> Column:
 def _new(frame: RelationFrame, run: Run) -> Column:
     """Whether a run sees the row's identity come: where it begins, or at the start if it holds there already."""
     start = literal(run.seen_from)
-    held = le(frame.start, start) & lt(start, frame.end)
-    return (col("_begins") & lt(start, frame.start) & le(frame.start, literal(run.last))) | held
+    begins = col("_begins") & lt(start, frame.start) & le(frame.start, literal(run.last))
+    if run.continues:
+        return begins
+    return begins | (le(frame.start, start) & lt(start, frame.end) & le(start, literal(run.last)))
 
 
 def _begins(frame: RelationFrame, run: Run) -> Id:
-    return greatest(frame.start, literal(run.seen_from))
+    return frame.start if run.continues else greatest(frame.start, literal(run.seen_from))
 
 
 def _at(df: DataFrame, b: Id, frame: RelationFrame) -> DataFrame:
@@ -97,10 +100,12 @@ def _reached(b: Id, every: int, run: Run) -> Column:
     return quotient_up(later - lit(run.t0), every)
 
 
-def _gridded(frame: RelationFrame, every: int, run: Run) -> RelationFrame:
+def _gridded(frame: RelationFrame, every: int, run: Run, edge: str) -> RelationFrame:
     """The relation as it is at each t0 + k·every: comparing those states is comparing the others' neighbours."""
     first, last = _grid(every, run)
-    scanned = floored(frame, every, run.t0)
+    scanned = current(scanned_in(frame, every, run, edge), run)
+    if run.continues:
+        return replace(scanned, coalesced=False)
     begin, end = run.t0 + first * every, run.t0 + (last + 1) * every
     clipped = scanned.with_interval(greatest(scanned.start, Id(lit(begin))), scanned.end)
     return replace(clipped, df=clipped.df.where(col("ft") < end), coalesced=False)
@@ -113,7 +118,7 @@ def _states(op: RStream, frame: RelationFrame, run: Run) -> StreamFrame:
     """The whole state at every change, or at insertions only: change points are numbered, and each row is repeated
     for the numbers from its beginning to its end."""
     seen = unflattened(replace(frame, df=frame.df.where(_observed(frame, run))))
-    flat = frame.flat and run.seen_from.i == 0
+    flat = frame.flat and run.emits_flat
     begin = _begins(seen, run)
     rows = seen.df.withColumns(
         {
@@ -165,6 +170,8 @@ def _by_value(op: IStream | DStream, frame: RelationFrame, run: Run) -> StreamFr
     inserts = isinstance(op, IStream)
     wanted = net.where((col("d") > 0) if inserts else (col("d") < 0))
     wanted = wanted.where(le(Id(col("ft"), col("fi")), literal(run.last)))
+    if run.continues:
+        wanted = wanted.where(lt(literal(run.seen_from), Id(col("ft"), col("fi"))))
     points = RelationFrame(
         wanted.withColumns({"tt": col("ft"), "ti": col("fi") + 1}), frame.schema, (), flat=False, lifetime=1
     )

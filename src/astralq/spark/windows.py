@@ -10,40 +10,55 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from itertools import takewhile
 
-from pyspark.sql import Column, DataFrame
+from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F  # noqa: N812
 
+from astralq.algebra.retention import Want, holds_all_at_once, is_over, keeps_tuples, known_at_once
 from astralq.algebra.schedules import Continuous, Measure, Periodic, TimeSchedule
 from astralq.algebra.scopes import Back, BatchStart, Bound, Linear, OfInstant, check_rules, check_window, fixed_width
 from astralq.algebra.windows import WindowSpec
-from astralq.spark.batches import NEVER, Id, at, choose, greatest
+from astralq.spark.batches import NEVER, Id, at, choose, greatest, lt
 from astralq.spark.columns import col, lit, long
 from astralq.spark.context import Run
+from astralq.spark.edges import current, remembered
 from astralq.spark.evaluations import Evaluations
 from astralq.spark.frames import Grid, Key, RelationFrame, StreamFrame, attributes, columns, holds, interval
 from astralq.spark.positions import Positions
 from astralq.spark.scan import numbered
 
 
-def window(stream: StreamFrame, spec: WindowSpec, run: Run, *, ordered: bool) -> RelationFrame:
-    """S[α, β, r] (001 D28); partitioned, the union of the parts' windows with φ kept (001 D29)."""
+def window(
+    stream: StreamFrame, spec: WindowSpec, run: Run, *, ordered: bool, edge: str = "", want: Want = Want.HELD
+) -> RelationFrame:
+    """S[α, β, r] (001 D28); partitioned, the union of the parts' windows with φ kept (001 D29).
+
+    In an epoch the stream has the new tuples only; those before that are still wanted are kept at the edge.
+    """
     check_window(spec.schedule, spec.scope, spec.delay, run.t0)
     if isinstance(spec.scope.lo, OfInstant) or isinstance(spec.scope.hi, OfInstant):
         assert isinstance(spec.schedule, TimeSchedule)
         check_rules(spec.scope, takewhile(lambda e: e <= run.end, spec.schedule.absolute()))
-    measured = spec.measures != {Measure.TIME}
+    measured = spec.measures != {Measure.TIME} and not holds_all_at_once(spec)
     if ordered or (measured and not spec.partition):
         stream = numbered(stream, run)
+    if run.memory is None or not keeps_tuples(spec, want):
+        edge = ""
+    else:
+        stream = remembered(stream, edge, run.memory)
+    made = _Windows(spec, run, edge, want)
     if not measured:
-        return _Windows(spec, run).on_time(stream)
-    positions = Positions.of(stream, spec.partition, run)
-    return _Windows(spec, run).on_positions(stream, positions)
+        found = made.on_time(stream)
+    else:
+        found = made.on_positions(stream, Positions.of(stream, spec.partition, run))
+    return current(found, run, want)
 
 
 @dataclass(frozen=True)
 class _Windows:
     spec: WindowSpec
     run: Run
+    edge: str = ""
+    want: Want = Want.HELD
 
     # Indices of evaluations
 
@@ -76,6 +91,8 @@ class _Windows:
         t = col("t")
         df = stream.df
         lifetime: int | None = None
+        if holds_all_at_once(spec):
+            return self._frame(stream, df, stream.batch, at(NEVER), endless=True)
         if isinstance(spec.schedule, Continuous):
             assert isinstance(lo, Back)
             assert isinstance(hi, Back)
@@ -96,7 +113,7 @@ class _Windows:
                 else _evaluation(self._first_beyond(self._linear(lo), t), every, origin)
             )
         else:
-            table = Evaluations.of(spec, self.run, stream.df.sparkSession)
+            table = Evaluations.of(spec, self.run, stream.df)
             df = table.entering(df.withColumn("_v", t), self.run.time_cut, "enter")
             df = table.leaving(df, self.run.time_cut, "leave")
             enter, leave = col("enter"), col("leave")
@@ -133,7 +150,7 @@ class _Windows:
         if scope.measure is not Measure.POSITION:
             start = greatest(start, positions.batch)
         elif isinstance(scope.lo, Linear) and scope.lo.slope == 0:
-            df = df.where(col("p") >= scope.lo.offset)
+            start = choose(col("p") >= scope.lo.offset, start, at(NEVER))
         return self._frame(stream, df, start, leave, endless=_is_landmark(scope.lo))
 
     @property
@@ -241,7 +258,7 @@ class _Windows:
             j = at_least_zero(batch.t, -origin, every)
             e = F.when(batch.t == NEVER, lit(NEVER)).otherwise(_evaluation(j, every, origin))
             return positions, choose(e == batch.t, batch, at(e))
-        table = Evaluations.of(self.spec, self.run, positions.df.sparkSession)
+        table = Evaluations.of(self.spec, self.run, positions.table)
         df = table.following(positions.df.withColumn("_v", batch.t), self.run.time_cut, f"{which}_next")
         e = F.coalesce(col(f"{which}_next"), lit(NEVER))
         return replace(positions, df=df), choose(e == batch.t, batch, at(e))
@@ -294,7 +311,7 @@ class _Windows:
     def _by_instant(self, stream: StreamFrame, positions: Positions) -> RelationFrame:
         """Aperiodic windows whose bounds in positions or distance are functions of the instant (000 D12)."""
         spec = self.spec
-        table = Evaluations.of(spec, self.run, stream.df.sparkSession)
+        table = Evaluations.of(spec, self.run, stream.df)
         in_positions = spec.scope.measure is Measure.POSITION
         table.check_reached(positions)
         cut = self.run.position_cut
@@ -335,6 +352,11 @@ class _Windows:
         schedule = self.spec.schedule
         if schedule.measure is Measure.TIME:
             start, end = start.moved(self.spec.delay), end.moved(self.spec.delay)
+        if self.edge:
+            assert self.run.memory is not None
+            self.run.memory.trim(self.edge, lambda: self._needed(df, start, end))
+        if "gone" in df.columns:
+            df = df.where(~F.coalesce(col("gone"), lit(False)))
         flat = start.i is None and end.i is None
         stamp = [col("t").alias("st")] + ([] if stream.flat else [col("i").alias("si")])
         phi: tuple[Key, ...] = ()
@@ -357,6 +379,44 @@ class _Windows:
             unseen=True,
             grid=self._grid if shared else None,
         )
+
+    def _needed(self, df: DataFrame, start: Id, end: Id) -> DataFrame:
+        """The tuples that are wanted after this epoch; where positions count, the last ones of each part without a
+        gap, from the batch of the first that is wanted, and the position before it, which lookups may ask for."""
+        last = self.run.end
+        needed = (start.t if self.want is Want.NEW else end.t) > last
+        if known_at_once(self.spec):
+            needed = needed & lt(start, end)
+        elif is_over(self.spec.schedule, last):
+            needed = needed & (start.t < NEVER)
+        stored = [c for c in ("kp", "kd", "kx", "ky", "gone", "gap") if c in df.columns]
+        df = df.withColumn("_needed", F.coalesce(needed, lit(False)))
+        if "p" not in df.columns:
+            return df.where("_needed").select(*columns(self._tuple_columns(df)))
+        if "gone" in df.columns:
+            df = df.withColumn("_needed", col("_needed") & ~F.coalesce(col("gone"), lit(False)))
+        df = df.drop(*stored)
+        parts = [c for c in df.columns if c[0] == "g" and c[1:].isdigit()]
+        batch = [c for c in ("t", "i") if c in df.columns]
+        if "b0" not in df.columns:
+            df = df.withColumn("b0", F.min("p").over(Window.partitionBy(*parts, *batch)))
+        ends = [F.min(F.when(col("_needed"), col("b0"))).alias("_first"), F.max("p").alias("_last")]
+        if parts:
+            part = Window.partitionBy(*parts)
+            df = df.withColumns(
+                {"_first": F.min(F.when(col("_needed"), col("b0"))).over(part), "_last": F.max("p").over(part)}
+            )
+        else:
+            df = df.crossJoin(F.broadcast(df.agg(*ends)))
+        kept = df.where((col("p") >= col("_first") - 1) | (col("p") == col("_last")))
+        made = [col("p").alias("kp"), (~col("_needed")).alias("gone")]
+        if "d" in df.columns:
+            made += [col("d").alias("kd"), col("lx").alias("kx"), col("ly").alias("ky")]
+        return kept.select(*columns(self._tuple_columns(df)), *made)
+
+    def _tuple_columns(self, df: DataFrame) -> list[str]:
+        """The columns of the stream's own tuples."""
+        return [c for c in df.columns if c in ("t", "i", "n") or (c[0] in "cqpo" and c[1:].isdigit())]
 
 
 def quotient_up(value: Column, by: int) -> Column:

@@ -1,0 +1,130 @@
+"""What a continuous query has to keep, read off its operators."""
+
+from __future__ import annotations
+
+from enum import Enum
+
+from astralq.algebra.base import Operator
+from astralq.algebra.relational import GroupBy, Project, Rename, Select
+from astralq.algebra.schedules import AtInstants, Continuous, Loop, Measure, Periodic, Schedule
+from astralq.algebra.scopes import Back, Bound, Linear
+from astralq.algebra.streamers import DStream, Identity, IStream, RStream
+from astralq.algebra.windows import Window, WindowSpec
+from astralq.expr.safety import can_fail, mergeable
+from astralq.timeline import Instant
+
+
+class Want(Enum):
+    """What the operator above a window wants of it in an epoch."""
+
+    HELD = "what holds, from the end of the epoch before"
+    WHOLE = "what holds, from where it began"
+    NEW = "what begins in the epoch"  # of windows that nothing leaves
+    SOON = "what has come, with when it begins and ends"  # of windows where that is known at once
+
+
+def holds_all_at_once(spec: WindowSpec) -> bool:
+    """[∞]: a tuple is in from its own batch on, for ever."""
+    scope = spec.scope
+    return (
+        scope.measure is Measure.POSITION
+        and scope.lo == Linear(0, 0)
+        and scope.hi == Back(0)
+        and spec.schedule == Periodic(Measure.POSITION, 0, 1)
+        and spec.delay == 0
+    )
+
+
+def known_at_once(spec: WindowSpec) -> bool:
+    """Whether a tuple's own stamp says when it enters and leaves."""
+    if holds_all_at_once(spec):
+        return True
+    return spec.measures == {Measure.TIME} and isinstance(spec.schedule, Periodic | Continuous)
+
+
+def enters_at_once(spec: WindowSpec) -> bool:
+    """Whether every tuple is in from its own batch on."""
+    if holds_all_at_once(spec):
+        return True
+    return isinstance(spec.schedule, Continuous) and spec.scope.hi == Back(0) and spec.delay == 0
+
+
+def keeps_tuples(spec: WindowSpec, want: Want) -> bool:
+    """Whether tuples are kept between a stream and its window."""
+    if want is Want.SOON:
+        return not known_at_once(spec)
+    return not (want is Want.NEW and enters_at_once(spec))
+
+
+def is_landmark(lo: Bound) -> bool:
+    """Whether nothing leaves a window with this lower bound."""
+    return isinstance(lo, Linear) and lo.slope == 0
+
+
+def is_over(schedule: Schedule, after: Instant) -> bool:
+    """Whether there are no evaluations after an instant."""
+    match schedule:
+        case AtInstants():
+            return schedule.instants[-1] <= after
+        case Loop():
+            return all(e <= after for e in _until_after(schedule, after))
+    return False
+
+
+def _until_after(schedule: Loop, after: Instant) -> list[Instant]:
+    """The evaluations up to the first one after an instant."""
+    found = []
+    for e in schedule.absolute():
+        found.append(e)
+        if e > after:
+            break
+    return found
+
+
+def window_below(op: Operator) -> Window | None:
+    """The window that an operator's rows are tuples of, if there is nothing but σ, Π and ρ between."""
+    while isinstance(op, Select | Project | Rename):
+        op = op.child
+    return op if isinstance(op, Window) else None
+
+
+def _fails_below(op: Operator) -> bool:
+    """Whether an expression between an operator and the window below it can fail."""
+    while isinstance(op, Select | Project | Rename):
+        exprs = [op.condition] if isinstance(op, Select) else [] if isinstance(op, Rename) else [e for _, e in op.items]
+        if any(can_fail(e) for e in exprs):
+            return True
+        op = op.child
+    return False
+
+
+def want_of_group(op: GroupBy) -> Want:
+    """What an aggregate wants of its child: with panes, rows once; without, all that its windows hold.
+
+    An expression that can fail is not computed before a state holds the row.
+    """
+    window = window_below(op.child)
+    if window is None:
+        return Want.HELD
+    spec = window.spec
+    if all(mergeable(a) for _, a in op.aggregates):
+        exprs = [*(e for _, e in op.keys), *(e for _, a in op.aggregates for e in a.args)]
+        safe = not any(can_fail(e) for e in exprs) and not _fails_below(op.child)
+        if safe and known_at_once(spec) and not isinstance(spec.schedule, Continuous):
+            return Want.SOON
+        if is_landmark(spec.scope.lo):
+            return Want.NEW
+    return Want.WHOLE if spec.measures == {Measure.TIME} else Want.HELD
+
+
+def want_of_streamer(op: IStream | DStream | RStream) -> Want:
+    """I_S and D_S want of a window that nothing leaves what is new in it."""
+    if isinstance(op, RStream) or op.every is not None or op.identity is not Identity.PHI:
+        return Want.HELD
+    return want_of_changes(op.child)
+
+
+def want_of_changes(op: Operator) -> Want:
+    """The same for the changes of a relation."""
+    window = window_below(op)
+    return Want.NEW if window is not None and is_landmark(window.spec.scope.lo) else Want.HELD

@@ -1,0 +1,68 @@
+"""A continuous run epoch by epoch over model data: what each epoch gets, and the answers one behind the other."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as F  # noqa: N812
+
+from astralq.algebra.answers import answer_columns
+from astralq.algebra.base import HasOperator, Operator, operator_of
+from astralq.algebra.sources import RelationSource, StreamSource
+from astralq.model import Data
+from astralq.model.sources import read_relation, receive
+from astralq.spark import Engine
+from astralq.spark.answers import history, plain
+from astralq.spark.context import Run
+from astralq.spark.memory import InSession
+from astralq.spark.sources import Sources
+from astralq.timeline import Instant
+from tests.agree.compare import Rows, frames
+
+
+def in_epochs(
+    engine: Engine,
+    query: Operator | HasOperator,
+    data: Data,
+    watermarks: Sequence[int],
+    *,
+    t0: Instant | None = None,
+    always_trim: bool = True,
+) -> Rows:
+    """The answers of epochs that end at these watermarks, one behind the other."""
+    op = operator_of(query)
+    memory = InSession(always_trim)
+    whole = frames(engine.spark, op, data)
+    found: Rows = []
+    since: Instant | None = None
+    for watermark in map(Instant, watermarks):
+        given = {k: released(df, op, k, since, watermark) for k, df in whole.items()}
+        closing = watermark == watermarks[-1]
+        run = Run(op, Sources(given), t0, watermark, since=since, memory=memory, closing=closing)
+        found += [tuple(r) for r in plain(history(run), answer_columns(op)).collect()]
+        memory.advance()
+        since = watermark
+    return found
+
+
+def released(df: DataFrame, query: Operator, name: str, since: Instant | None, until: Instant) -> DataFrame:
+    """What of a source's rows an epoch gets: the tuples and changes in (since, until]; of other relations all."""
+    times = {"_t": F.col("_t")} if "_t" in df.columns else {}
+    for op in query.walk():
+        if isinstance(op, RelationSource) and op.name == name and op.at is not None:
+            times[op.at] = F.unix_micros(op.at)
+    for t in times.values():
+        df = df.where((t <= until) if since is None else (t > since) & (t <= until))
+    return df
+
+
+def last_instant(query: Operator | HasOperator, data: Data) -> int:
+    """The greatest timestamp of any source of the query."""
+    times = [0]
+    for op in operator_of(query).walk():
+        if isinstance(op, StreamSource):
+            times += [b.t for b in receive(op, data[op.name]).batches]  # type: ignore[arg-type]
+        elif isinstance(op, RelationSource):
+            times += read_relation(op, data[op.name])[1]  # type: ignore[arg-type]
+    return max(times)
