@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 
 from pyspark.sql import Column, DataFrame
@@ -23,31 +24,47 @@ from astralq.timeline import LAST_INDEX, BatchId, Instant
 
 def history(run: Run) -> DataFrame:
     """All that happens in a run, in order: t, i and the attributes; of a relation its changes, with op before them."""
+    df, by = _happened(run)
+    return _shown(df.sort(*by), run)
+
+
+def numbered_history(run: Run, first: int, *, small: bool) -> DataFrame:
+    """The same with each row's place in the answer as _n, from a first one on; a small one is sorted by one task."""
+    df, by = _happened(run)
+    if small:
+        df = df.repartition(1).sortWithinPartitions(*by).withColumn("_n", F.monotonically_increasing_id())
+    else:
+        df = df.sort(*by).zipWithIndex("_n")
+    return _shown(df.withColumn("_n", col("_n") + lit(first)), run, ["_n"])
+
+
+def _happened(run: Run) -> tuple[DataFrame, list[Column]]:
+    """The rows of the answer, and what they are ordered by."""
     compiler = Compiler(run)
     match run.query.kind:
         case Kind.STREAM:
             stream = compiler.stream(run.query)
             seen = stream.df.where(le(literal(run.seen_from), stream.batch) & le(stream.batch, literal(run.last)))
             df = seen.withColumn("i", stream.batch.index)
-            by = dict.fromkeys(["t", "i", *stream.order, *attributes(stream.schema)])
-            return _shown(df.sort(*columns(by)), run, [])
+            return df, columns(dict.fromkeys(["t", "i", *stream.order, *attributes(stream.schema)]))
         case Kind.RELATION:
             want = Want.HELD if run.memory is None else want_of_changes(run.query)
-            return _shown(_changes(marked(compiler.relation(run.query, want=want), run), run), run, [col("op")])
+            return _changes(marked(compiler.relation(run.query, want=want), run), run)
     windows = compiler.windows(run.query)
     seen = windows.df.where(run.observed(col("wt")))
     df = seen.withColumns({"t": col("wt"), "i": col("wi")})
-    return _shown(df.sort("t", "i", *columns(order_columns(windows.phi))), run, [])
+    return df, columns(["t", "i", *order_columns(windows.phi)])
 
 
-def _shown(df: DataFrame, run: Run, first: list[Column]) -> DataFrame:
+def _shown(df: DataFrame, run: Run, further: Sequence[str] = ()) -> DataFrame:
     """The columns under their names."""
     wanted = answer_columns(run.query)
+    first = [col("op")] if run.query.kind is Kind.RELATION else []
     made = [*first, F.timestamp_micros("t"), col("i").cast("bigint"), *columns(attributes(run.query.schema))]
-    return df.select(*(c.alias(a.name) for c, a in zip(made, wanted, strict=True)))
+    return df.select(*(c.alias(a.name) for c, a in zip(made, wanted, strict=True)), *further)
 
 
-def _changes(frame: RelationFrame, run: Run) -> DataFrame:
+def _changes(frame: RelationFrame, run: Run) -> tuple[DataFrame, list[Column]]:
     """Deletions first, each in the order of φ."""
     frame = replace(frame, df=run.shared(frame.df))
     start, last = literal(run.seen_from), literal(run.last)
@@ -64,7 +81,8 @@ def _changes(frame: RelationFrame, run: Run) -> DataFrame:
     gained = part("+", 1, (col("_begins") & lt(start, frame.start) & le(frame.start, last)) | held, begins)
     lost = part("-", 0, col("_ends") & lt(start, frame.end) & le(frame.end, last), frame.end)
     both = lost.union(gained)
-    return both.sort("t", "i", "_rank", *(f"_o{k}" for k in range(len(frame.order))), *attributes(frame.schema))
+    order = [f"_o{k}" for k in range(len(frame.order))]
+    return both, columns(["t", "i", "_rank", *order, *attributes(frame.schema)])
 
 
 def state(run: Run, at: Instant, i: int = LAST_INDEX) -> DataFrame:

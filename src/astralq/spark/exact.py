@@ -8,9 +8,11 @@ the finest bit and the greatest magnitude that occur, and how many rows there ar
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Any
 
-from pyspark.sql import Column, DataFrame, Row
+from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F  # noqa: N812
 
 from astralq.spark.columns import lit, long
@@ -171,12 +173,11 @@ def double_layout(df: DataFrame, value: Column) -> Layout:
 
 def double_range(df: DataFrame, value: Column) -> Range:
     """What there is in a column: one pass over it."""
-    return range_of(df.agg(*range_columns(value)).collect()[0])
+    return range_of(df.agg(*range_columns(value)).collect()[0].asDict())
 
 
-def range_of(row: Row, prefix: str = "") -> Range:
+def range_of(found: Mapping[str, Any], prefix: str = "") -> Range:
     """A range from the columns of `range_columns`."""
-    found = row.asDict()
     low, special = found[f"{prefix}low"], found[f"{prefix}special"]
     return Range(found[f"{prefix}rows"], found[f"{prefix}greatest"] or 0.0, low or 0, bool(special))
 

@@ -76,18 +76,46 @@ def read_frame(spark: SparkSession, source: StreamSource | RelationSource, folde
     if origin.format == "jdbc":
         return _jdbc(spark, origin, source)
     place = _place(origin, folder, described(source))
-    match origin.format:
-        case "csv":
-            readings = _csv(spark, origin, place, schema)
-        case "json":
-            readings = iter([_json(spark, origin, place, schema)])
-        case _:
-            readings = _parquet(spark, origin, place, schema)
-    frames = [r.frame(schema, described(source)) for r in readings]
+    frames = [r.frame(schema, described(source)) for r in _readings(spark, origin, place, schema)]
     return reduce(DataFrame.unionAll, frames)
 
 
-def _origin(source: StreamSource | RelationSource) -> Origin:
+def _readings(
+    spark: SparkSession, origin: Origin, place: _Place, schema: Schema, *, lenient: bool = False
+) -> Iterator[Reading]:
+    match origin.format:
+        case "csv":
+            return _csv(spark, origin, place, schema)
+        case "json":
+            return iter([_json(spark, origin, place, schema, lenient=lenient)])
+    return _parquet(spark, origin, place, schema)
+
+
+def read_some(
+    spark: SparkSession, source: StreamSource | RelationSource, paths: Sequence[Path]
+) -> tuple[DataFrame | None, dict[Path, str]]:
+    """The rows of some of a source's files, with what is wrong with them (`Reading.with_problems`); None if there are
+    none. Files that cannot be read as a whole are left out, with the reason."""
+    origin, schema = _origin(source, arriving=True), source.declared
+
+    def read(chosen: Sequence[Path]) -> list[DataFrame]:
+        place = _Place(tuple(map(_escaped, chosen)), tuple(File(p, str(p)) for p in chosen))
+        return [r.with_problems(schema) for r in _readings(spark, origin, place, schema, lenient=True)]
+
+    refused: dict[Path, str] = {}
+    try:
+        frames = read(paths)
+    except DataError:
+        frames = []
+        for path in paths:
+            try:
+                frames += read([path])
+            except DataError as e:
+                refused[path] = str(e)
+    return (reduce(DataFrame.unionAll, frames) if frames else None), refused
+
+
+def _origin(source: StreamSource | RelationSource, *, arriving: bool = False) -> Origin:
     what = described(source)
     origin = source.origin
     if origin is None:
@@ -101,7 +129,7 @@ def _origin(source: StreamSource | RelationSource) -> Origin:
         raise DataError(
             f"the {what} is from {origin.format}, which cannot be read", hint=nearest(origin.format, _FORMATS)
         )
-    if isinstance(source, StreamSource) and source.timestamp is None:
+    if isinstance(source, StreamSource) and source.timestamp is None and not arriving:
         raise DataError(
             f"the {what} is stamped on arrival, and stored rows do not arrive",
             hint="declare which attribute holds the time: TIMESTAMP BY …",
@@ -253,8 +281,11 @@ def _named(frame: DataFrame, name: str) -> Column:
 # json
 
 
-def _json(spark: SparkSession, origin: Origin, place: _Place, schema: Schema) -> Reading:
-    """One object a line. Numbers are text until they are cast, except DECIMAL, whose digits Spark keeps itself."""
+def _json(spark: SparkSession, origin: Origin, place: _Place, schema: Schema, *, lenient: bool = False) -> Reading:
+    """One object a line. Numbers are text until they are cast, except DECIMAL, whose digits Spark keeps itself.
+
+    Leniently read, a line that is not JSON does not stop the others, and no object needs to have every attribute.
+    """
     whole = origin.option("multiLine", "false").strip().lower() == "true"
     names = {k.lower() for k in ("lineSep", *LISTING, "ignoreCorruptFiles", "ignoreMissingFiles", "basePath")}
     reader = spark.read.options(**{k: v for k, v in origin.options if k.lower() in names or "." in k})
@@ -264,15 +295,15 @@ def _json(spark: SparkSession, origin: Origin, place: _Place, schema: Schema) ->
     if encoding != "UTF-8":
         frame = frame.withColumn("_line", F.decode(F.col("_line").cast("binary"), encoding))
     frame = frame.where(F.trim("_line") != "")
-    spelt = _spelling(frame, schema, place.shown, whole)
-    struct = ", ".join(
-        f"`{spelt[a.name]}`: {a.type if a.type.name == 'DECIMAL' else 'STRING'}".replace(", ", ",") for a in schema
-    )
+    spelt = _spelling(frame, schema, None if lenient else place.shown, whole)
+    exact = [a for a in schema if a.type.name == "DECIMAL" and not lenient]
+    struct = ", ".join(f"`{spelt[a.name]}`: {a.type if a in exact else 'STRING'}".replace(", ", ",") for a in schema)
     text = F.col("_line") if whole else F.concat(F.lit("["), "_line", F.lit("]"))
     options = {
         "allowSingleQuotes": "false",
         "mode": "FAILFAST",
         **given(origin, "encoding", "multiLine", "lineSep"),
+        **({"mode": "PERMISSIVE"} if lenient else {}),
     }
     objects = F.from_json(text, f"ARRAY<STRUCT<{struct}>>", options)
     frame = frame.select("_line", FILE, F.posexplode_outer(objects).alias("_p", "_r"))
@@ -285,7 +316,7 @@ def _json(spark: SparkSession, origin: Origin, place: _Place, schema: Schema) ->
     values = []
     for a in schema:
         column = F.col("_r").getField(spelt[a.name])
-        if a.type.name == "DECIMAL":
+        if a in exact:
             values.append(of_column(column, str(a.type).lower(), a, place.shown))
         else:
             column = F.btrim(column, F.lit('"')) if a.type.name == "DOUBLE" else column  # Spark writes NaN as "NaN"
@@ -296,7 +327,7 @@ def _json(spark: SparkSession, origin: Origin, place: _Place, schema: Schema) ->
     return Reading(frame, values, checks)
 
 
-def _spelling(frame: DataFrame, schema: Schema, shown: str, whole: bool) -> dict[str, str]:
+def _spelling(frame: DataFrame, schema: Schema, shown: str | None, whole: bool) -> dict[str, str]:
     """How the objects write each attribute's name; one that no object has is misspelt rather than always NULL."""
     objects = F.flatten(F.transform(F.from_json("_line", "ARRAY<MAP<STRING, STRING>>"), F.map_keys))
     keys = objects if whole else F.json_object_keys("_line")
@@ -309,7 +340,7 @@ def _spelling(frame: DataFrame, schema: Schema, shown: str, whole: bool) -> dict
         if all(a.name.lower() in found for a in schema):
             break
     for a in schema:
-        if found and a.name.lower() not in found:
+        if found and a.name.lower() not in found and shown is not None:
             raise formats.missing(a.name, found.values(), shown)
     return {a.name: found.get(a.name.lower(), a.name) for a in schema}
 

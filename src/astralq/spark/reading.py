@@ -41,13 +41,36 @@ class Reading:
     values: list[Typed]
     checks: list[tuple[Column, Column]]
 
-    def frame(self, schema: Schema, source: str) -> DataFrame:
-        """The values; a row with something wrong raises an error that names the source, the file and the value."""
+    def problems(self, schema: Schema) -> list[tuple[Column, Column]]:
+        """What can be wrong with a row, and how it is told then, after the name of its file."""
         wrong = list(self.checks)
         for a, typed in zip(schema, self.values, strict=True):
             if typed.wrong is not None:
                 message = F.lit(f" in {a.name!r} is not {_article(a)} {a.type}{typed.hint}")
                 wrong.append((typed.wrong, F.concat(F.lit(": "), F.substring(typed.shown, 1, 200), message)))
+        return wrong
+
+    def with_problems(self, schema: Schema, further: Sequence[str] = ()) -> DataFrame:
+        """All rows: the values as c0, c1, …, NULL in rows with something wrong; what that is as _problem, the row as
+        it was read as _row, and further columns of it."""
+        wrong = self.problems(schema)
+        names = self.rows.columns
+        shown = F.col("_line") if "_line" in names else F.to_json(F.struct(*(F.col(f"`{n}`") for n in names)))
+        problem = F.lit(None).cast("string")
+        if wrong:
+            file = F.col(FILE) if FILE in names else F.lit("")
+            cases = [(c, F.concat(file, m)) for c, m in wrong]
+            problem = reduce(lambda chain, case: chain.when(*case), cases[1:], F.when(*cases[0]))
+        rows = self.rows.withColumns({"_problem": problem, "_row": shown})
+        values = [
+            F.when(F.col("_problem").isNull(), t.value).cast(str(a.type)).alias(f"c{k}")
+            for k, (a, t) in enumerate(zip(schema, self.values, strict=True))
+        ]
+        return rows.select(*values, *further, "_problem", "_row")
+
+    def frame(self, schema: Schema, source: str) -> DataFrame:
+        """The values; a row with something wrong raises an error that names the source, the file and the value."""
+        wrong = self.problems(schema)
         rows = self.rows
         if wrong:
             said = F.lit(f"[{MARK} {source}] ")

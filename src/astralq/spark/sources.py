@@ -165,6 +165,34 @@ def moment(source: StreamSource | RelationSource, name: str) -> Column:
     return failing(outside, f"{what}: a time in {name!r} is out of range", checked)
 
 
+def stamp_problem(source: StreamSource | RelationSource) -> Column:
+    """What keeps a row with the attributes c0, c1, … from having its place in time; NULL where nothing does."""
+    found: list[tuple[Column, str | Column]] = []
+    name = source.timestamp if isinstance(source, StreamSource) else source.at
+    if name is not None:
+        value = col(f"c{source.declared.index(name)}")
+        found.append((value.isNull(), f"it has no {name!r}, so no timestamp"))
+        if source.unit is not None:
+            number = value.cast("double")
+            per = UNITS[source.unit]
+            limits = (lit(MIN_INSTANT / per), lit(MAX_INSTANT / per))
+            wrong = F.isnan(number) | (number < limits[0]) | (number > limits[1])
+            if source.declared[name].type.name == "DECIMAL":
+                wrong = wrong | (value * lit(per) != F.floor(value * lit(per)))
+            found.append((wrong, F.concat(value.cast("string"), lit(f" in {name!r} is not a time"))))
+    if isinstance(source, StreamSource) and source.batch_by is not None:
+        index = col(f"c{source.declared.index(source.batch_by)}")
+        found.append((index.isNull() | (index < 0), f"its batch index {source.batch_by!r} is not 0, 1, 2, …"))
+    if isinstance(source, RelationSource) and source.change is not None:
+        change = col(f"c{source.declared.index(source.change)}")
+        known = change.isNotNull() if source.declared[source.change].type == BOOLEAN else change.isin("+", "-")
+        found.append((~F.coalesce(known, lit(False)), f"its change in {source.change!r} is neither '+' nor '-'"))
+    problem = lit(None).cast("string")
+    for condition, text in reversed(found):
+        problem = F.when(condition, lit(text) if isinstance(text, str) else text).otherwise(problem)
+    return problem
+
+
 def _received(source: StreamSource | SensedSource, df: DataFrame) -> StreamFrame:
     schema = source.declared
     if isinstance(source, SensedSource) or source.timestamp is None:
@@ -184,7 +212,11 @@ def _received(source: StreamSource | SensedSource, df: DataFrame) -> StreamFrame
     missing = f"a row of stream {source.name} has no {source.timestamp!r}, so no timestamp"
     order = tuple(f"c{schema.index(n)}" for n in source.position_by)
     order = tuple(dict.fromkeys([*order, *attributes(schema)]))
-    df = df.select(*columns(attributes(schema)), required(t, missing).alias("t"))
+    arrival = []
+    if "_n" in df.columns and not source.position_by:
+        # A source that has an order of its own, as a log has.
+        arrival, order = [col("_n").cast("bigint").alias("o0")], ("o0", *order)
+    df = df.select(*columns(attributes(schema)), *arrival, required(t, missing).alias("t"))
     if source.batch_by is not None:
         i = col(f"c{schema.index(source.batch_by)}").cast("bigint")
         wrong = f"stream {source.name}: a batch index in {source.batch_by!r} is not 0, 1, 2, …"

@@ -1,0 +1,132 @@
+"""The queries of a continuous run: where each one stands, and whether it is still the one that a checkpoint is of."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from astralq.algebra.base import Operator
+from astralq.algebra.domain import Domain, Floor
+from astralq.algebra.sneeql import Scan
+from astralq.algebra.sources import Origin, RelationSource, SensedSource, StreamSource, Validity
+from astralq.algebra.ticks import Tick
+from astralq.runtime.folders import CheckpointError
+from astralq.runtime.records import Record
+from astralq.runtime.state import Table
+from astralq.spark.memory import Facts
+from astralq.timeline import Duration, Instant, format_instant
+
+Source = StreamSource | RelationSource | SensedSource
+
+
+@dataclass(frozen=True)
+class ContinuousQuery:
+    """A query under a name of its own; paths are relative to its folder."""
+
+    name: str
+    operator: Operator
+    t0: Instant | None
+    folder: Path
+    sink: Origin | None = None
+
+    @property
+    def sources(self) -> list[Source]:
+        """All its sources, each once."""
+        found = {op.name: op for op in self.operator.walk() if isinstance(op, Source)}
+        return list(found.values())
+
+    @property
+    def coming(self) -> list[Source]:
+        """Those that tuples or changes come from; the others are stored."""
+        return [s for s in self.sources if not is_stored(s)]
+
+    @property
+    def scanned(self) -> set[str]:
+        """The stored relations that are looked at by SCAN only, and so are read anew by each scan."""
+        seen: dict[str, bool] = {}
+        for op in self.operator.walk():
+            for child in op.children:
+                if isinstance(child, RelationSource) and child.validity is Validity.CONSTANT:
+                    by_scan = isinstance(op, Scan) or (isinstance(op, Domain) and isinstance(op.transform_, Floor))
+                    seen[child.name] = seen.get(child.name, True) and by_scan
+        return {name for name, by_scan in seen.items() if by_scan}
+
+    @property
+    def scan_periods(self) -> list[Duration]:
+        found = [op.every for op in self.operator.walk() if isinstance(op, Scan)]
+        return found + [
+            op.transform_.every
+            for op in self.operator.walk()
+            if isinstance(op, Domain) and isinstance(op.transform_, Floor)
+        ]
+
+    @property
+    def ticks(self) -> list[Duration]:
+        return [op.period for op in self.operator.walk() if isinstance(op, Tick)]
+
+    @property
+    def fingerprint(self) -> Record:
+        """What must not change while there is a checkpoint, part by part, so that a change can be told."""
+        parts = {"query": str(self.operator), "start": "" if self.t0 is None else format_instant(self.t0)}
+        for s in self.sources:
+            fields = {k: v for k, v in vars(s).items() if k not in ("schema", "readable", "children")}
+            parts[f"source {s.name}"] = ", ".join(f"{k}={v}" for k, v in sorted(fields.items()))
+        parts["sink"] = "" if self.sink is None else f"{self.sink.format} {self.sink.path} {self.sink.options}"
+        return parts
+
+
+def is_stored(source: Source) -> bool:
+    """Whether a source is a relation that does not come as a log of changes."""
+    return isinstance(source, RelationSource) and source.validity is not Validity.CHANGES
+
+
+@dataclass(frozen=True)
+class Standing:
+    """Where a query stands after an epoch: up to where it has answered, what it keeps, how much it has written."""
+
+    since: Instant | None = None
+    tables: dict[str, Table] = field(default_factory=dict)
+    facts: Facts = field(default_factory=dict)
+    written: int = 0
+    late: int = 0
+    released: int = 0
+
+    @staticmethod
+    def from_record(record: Record) -> Standing:
+        tables = {edge: Table.from_record(t) for edge, t in record["tables"].items()}
+        return Standing(**{**record, "tables": tables})
+
+    @property
+    def record(self) -> Record:
+        return {**vars(self), "tables": {edge: t.record for edge, t in self.tables.items()}}
+
+    @property
+    def rows(self) -> int:
+        return sum(t.rows for t in self.tables.values())
+
+    @property
+    def size(self) -> int:
+        return sum(t.size for t in self.tables.values())
+
+
+def check_same(query: ContinuousQuery, before: Record, root: Path) -> None:
+    """An error that says what is different, unless the checkpoint is of this very query."""
+    now = query.fingerprint
+    changed = list(_differences(before, now))
+    if changed:
+        raise CheckpointError(
+            f"query {query.name} is not the one that the checkpoint {root} is of:\n" + "\n".join(changed),
+            hint="give a changed query a checkpoint directory of its own, or bring the query back",
+        )
+
+
+def _differences(before: Record, now: Record) -> Iterator[str]:
+    for part in {**before, **now}:
+        a, b = before.get(part), now.get(part)
+        if a != b:
+            yield f"  the {part} was\n{_indented(a)}\n  and is\n{_indented(b)}"
+
+
+def _indented(text: str | None) -> str:
+    return "\n".join(f"    {line}" for line in (text or "nothing").splitlines())

@@ -1,0 +1,180 @@
+"""Spools: one streaming query for each source, whose batches are written once to files, and set out in markers."""
+
+from __future__ import annotations
+
+import shutil
+import threading
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from pyspark.sql import DataFrame, Observation, SparkSession
+from pyspark.sql import functions as F  # noqa: N812
+from pyspark.sql.streaming import StreamingQuery
+from pyspark.sql.types import StructType
+
+from astralq.errors import AstralError
+from astralq.runtime.folders import Folders
+from astralq.runtime.points import passed
+from astralq.runtime.records import CorruptRecordError, Record, numbers, read_record, write_record
+from astralq.spark.columns import col
+from astralq.spark.exact import Range, range_columns, range_of
+from astralq.timeline import Instant
+
+PROBLEM = "_problem"
+"""The column that says what is wrong with a row; NULL where nothing is."""
+ROW = "_row"
+"""The row as it came, for those who look for what is wrong with it."""
+
+
+def clock() -> Instant:
+    """What time it is here."""
+    return Instant(time.time_ns() // 1000)
+
+
+@dataclass(frozen=True)
+class Marker:
+    """A batch of a source that is in its spool: how many rows, in the closed interval [first, last] of instants."""
+
+    batch: int
+    rows: int
+    rejected: int
+    first: Instant | None
+    last: Instant | None
+    arrived: Instant
+    ranges: dict[str, Range]
+
+    @staticmethod
+    def from_record(record: Record) -> Marker:
+        ranges = {name: Range(*r) for name, r in record["ranges"].items()}
+        return Marker(**{**record, "ranges": ranges})
+
+    @property
+    def record(self) -> Record:
+        ranges = {n: [r.rows, r.greatest, r.low, r.special] for n, r in self.ranges.items()}
+        return {**vars(self), "ranges": ranges}
+
+
+@dataclass
+class Spool:
+    """What has come in from one source, batch by batch."""
+
+    name: str
+    folders: Folders
+    schema: StructType  # the attributes, _t, and what else the source adds
+    doubles: tuple[str, ...]
+    read: Callable[[DataFrame, int], DataFrame]  # a batch as rows with _t, _problem and _row
+    wake: threading.Event
+    markers: dict[int, Marker] = field(default_factory=dict)
+    query: StreamingQuery | None = None
+    failure: BaseException | None = None
+
+    def load(self) -> None:
+        """Finds the batches that are there already."""
+        self.folders.markers(self.name).mkdir(parents=True, exist_ok=True)
+        for number in numbers(self.folders.markers(self.name)):
+            try:
+                self.markers[number] = Marker.from_record(
+                    read_record(self.folders.markers(self.name) / f"{number}.json")
+                )
+            except CorruptRecordError:
+                continue  # Spark will give the batch again if it was the last one
+
+    def take(self, df: DataFrame, batch: int) -> None:
+        """Writes a batch once: a batch that Spark gives again is there already."""
+        if batch in self.markers:
+            return
+        try:
+            marker = self._write(df, batch)
+        except Exception as e:
+            self.failure = e
+            self.wake.set()
+            raise
+        write_record(self.folders.markers(self.name) / f"{batch}.json", marker.record)
+        passed("spool marker written", batch)
+        self.markers[batch] = marker
+        if marker.rows or marker.rejected:
+            self.wake.set()
+
+    def _write(self, df: DataFrame, batch: int) -> Marker:
+        rows = self.read(df, batch)
+        good = col(PROBLEM).isNull()
+        seen = Observation()
+        metrics = [
+            F.count(F.when(good, 1)).alias("good"),
+            F.count(F.when(~good, 1)).alias("bad"),
+            F.min(F.when(good, col("_t"))).alias("first"),
+            F.max(F.when(good, col("_t"))).alias("last"),
+        ]
+        for k, name in enumerate(self.doubles):
+            metrics += range_columns(F.when(good, col(f"`{name}`")), f"r{k}_")
+        target = self.folders.spool(self.name, batch)
+        observed = rows.observe(seen, *metrics).where(good)
+        observed.select(*(col(f"`{n}`") for n in self.schema.names)).write.mode("overwrite").parquet(str(target))
+        found: Mapping[str, Any] = seen.get
+        if found["bad"]:
+            rejected = rows.where(~good).select(col(PROBLEM).alias("reason"), col(ROW).alias("row"))
+            rejected.write.mode("overwrite").json(str(self.folders.rejected(self.name, batch)))
+        passed("spool rows written", batch)
+        ranges = {name: range_of(found, f"r{k}_") for k, name in enumerate(self.doubles)}
+        return Marker(batch, found["good"], found["bad"], found["first"], found["last"], clock(), ranges)
+
+    # What is in it
+
+    def between(self, spark: SparkSession, since: Instant | None, until: Instant, upto: int) -> DataFrame:
+        """The rows of batches up to a number whose timestamps are in the half-open interval (since, until]."""
+        paths = [str(self.folders.spool(self.name, m.batch)) for m in self.holding(since, until, upto)]
+        if not paths:
+            return spark.createDataFrame([], self.schema)
+        df = spark.read.schema(self.schema).parquet(*paths)
+        return df.where((col("_t") <= until) if since is None else (col("_t") > since) & (col("_t") <= until))
+
+    def holding(self, since: Instant | None, until: Instant, upto: int) -> list[Marker]:
+        """The batches up to a number that have rows in the half-open interval (since, until]."""
+        return [
+            m
+            for m in self.markers.values()
+            if m.batch <= upto and m.first is not None and m.last is not None
+            if m.first <= until and (since is None or m.last > since)
+        ]
+
+    def new(self, after: int, upto: int) -> list[Marker]:
+        """The batches in the half-open interval (after, upto] of numbers."""
+        return [m for m in self.markers.values() if after < m.batch <= upto]
+
+    @property
+    def last(self) -> int:
+        """The number of the last batch; -1 before the first."""
+        return max(self.markers, default=-1)
+
+    def forget(self, batches: list[int]) -> None:
+        """Removes batches that nobody will read again."""
+        for batch in batches:
+            shutil.rmtree(self.folders.spool(self.name, batch), ignore_errors=True)
+            (self.folders.markers(self.name) / f"{batch}.json").unlink(missing_ok=True)
+            self.markers.pop(batch, None)
+
+    # The streaming query
+
+    def check(self) -> None:
+        """Raises what went wrong with reading the source."""
+        failed = self.failure or (self.query.exception() if self.query is not None else None)
+        if failed is None:
+            return
+        if isinstance(failed, AstralError):
+            raise failed
+        raise AstralError(f"the source {self.name} cannot be read: {_reason(failed)}") from failed
+
+    @property
+    def caught_up(self) -> bool:
+        """Whether all that was there when it was last looked at has been taken."""
+        if self.query is None or not self.query.isActive:
+            return True
+        status = self.query.status
+        return not status["isDataAvailable"] and self.query.lastProgress is not None
+
+
+def _reason(e: BaseException) -> str:
+    lines = [line for line in str(e).splitlines() if line.strip()]
+    return lines[0][:500] if lines else type(e).__name__
