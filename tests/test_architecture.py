@@ -13,7 +13,21 @@ import astralq
 ROOT = Path(__file__).parent.parent
 SOURCE = ROOT / "src" / "astralq"
 
-LAYERS = ["errors", "timeline", "space", "schema", "expr", "algebra", "model", "language", "spark", "cli"]
+LAYERS = [
+    "errors",
+    "timeline",
+    "space",
+    "schema",
+    "expr",
+    "algebra",
+    "model",
+    "language",
+    "printing",
+    "spark",
+    "runtime",
+    "engine",
+    "cli",
+]
 """From the first to the last; a module may import its own layer and those before it."""
 
 FORBIDDEN = {"model": {"pyspark"}, "algebra": {"pyspark"}, "expr": {"pyspark"}}

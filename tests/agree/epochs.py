@@ -57,12 +57,21 @@ def released(df: DataFrame, query: Operator, name: str, since: Instant | None, u
     return df
 
 
-def last_instant(query: Operator | HasOperator, data: Data) -> int:
-    """The greatest timestamp of any source of the query."""
-    times = [0]
+def times_of(query: Operator | HasOperator, data: Data) -> dict[str, list[int]]:
+    """The timestamps of what comes in from each source of the query; stored relations are there."""
+    found: dict[str, list[int]] = {}
     for op in operator_of(query).walk():
         if isinstance(op, StreamSource):
-            times += [b.t for b in receive(op, data[op.name]).batches]  # type: ignore[arg-type]
-        elif isinstance(op, RelationSource):
+            found[op.name] = [s.t for s in receive(op, data[op.name]).tuples]  # type: ignore[arg-type]
+        elif isinstance(op, RelationSource) and op.at is not None:
+            found[op.name] = list(read_relation(op, data[op.name])[1])  # type: ignore[arg-type]
+    return found
+
+
+def last_instant(query: Operator | HasOperator, data: Data) -> int:
+    """The greatest timestamp of any source of the query, of stored relations too."""
+    times = [0, *(t for source in times_of(query, data).values() for t in source)]
+    for op in operator_of(query).walk():
+        if isinstance(op, RelationSource):
             times += read_relation(op, data[op.name])[1]  # type: ignore[arg-type]
     return max(times)

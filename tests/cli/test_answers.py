@@ -9,7 +9,7 @@ import pyarrow.parquet as pq  # type: ignore[import-untyped]
 
 from astralq import rows
 from astralq.algebra.sources import Origin
-from astralq.cli.values import text
+from astralq.printing.values import text
 from astralq.schema import TIMESTAMP
 from tests.cli.support import Desk, printed, readings, refused, stored
 from tests.support import sec

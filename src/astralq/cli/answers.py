@@ -2,40 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from astralq.algebra.answers import CHANGE, STAMP
 from astralq.algebra.sources import RelationSource, StreamSource
 from astralq.language import Statement
-from astralq.model.values import Values
-from astralq.schema import Attribute
 from astralq.timeline import Instant
 
 if TYPE_CHECKING:
-    from pyspark.sql import DataFrame
-
-
-@dataclass(frozen=True)
-class Answer:
-    """A query's number among all that are run, the file it is in, and what it answers.
-
-    Spark's answers also are DataFrames, which can be written without passing through this program.
-    """
-
-    number: int
-    file: str
-    columns: tuple[Attribute, ...]
-    rows: Iterable[Values]
-    frame: DataFrame | None = None
-
-    def time_of(self, column: Attribute, time: str) -> str:
-        """How a column's instants are printed: --time is about the answer's own t, not about attributes."""
-        has_stamp = self.columns[:2] == STAMP or self.columns[:3] == CHANGE
-        return time if has_stamp and column == STAMP[0] else "iso"
+    pass
 
 
 @dataclass(frozen=True)

@@ -13,18 +13,23 @@ from typing import Annotated
 
 import typer
 
-from astralq.cli.answers import Answer, Question
+from astralq.algebra.state import kept_state
+from astralq.cli.answers import Question
 from astralq.cli.engines import ENGINES, CommandEngine, SparkEngine, engine_named
 from astralq.cli.formats import BY_SUFFIX, FORMATS, write_by_spark, write_parquet, write_text
 from astralq.cli.output import Write, make_folder, write_all
 from astralq.cli.progress import progress
 from astralq.cli.scripts import CommandError, Source, blamed_on, read_all, shown
 from astralq.cli.sinks import sink_file
-from astralq.cli.values import TIMES
 from astralq.errors import AstralError, DataError, TimeError, nearest
 from astralq.language.script import DIALECTS
 from astralq.model.files import source_files
-from astralq.timeline import Instant, format_instant, instant
+from astralq.printing.answers import Answer
+from astralq.printing.values import TIMES
+from astralq.timeline import Duration, Instant, duration, format_instant, instant
+
+LIVE = ("table", "csv", "jsonl")
+"""The formats in which a continuous run prints."""
 
 app = typer.Typer(
     add_completion=False,
@@ -114,6 +119,55 @@ def run(
         _write(answers, sinks, chosen, time, out, several_files=len(files) > 1)
 
 
+@app.command(epilog="Example: astralq start buoys.aql --checkpoint /data/buoys --progress progress.jsonl")
+def start(
+    file: File,
+    checkpoint: Annotated[Path, typer.Option(metavar="DIR", help="Where the run keeps what it needs to go on.")],
+    once: Annotated[bool, typer.Option("--once", help="Answer all that is there, and end.")] = False,
+    dialect: Dialect = None,
+    format_: Annotated[
+        str,
+        typer.Option("--format", metavar="F", help=" | ".join(LIVE), callback=_one_of("format", LIVE)),
+    ] = "table",
+    time: Annotated[
+        str, typer.Option(metavar="U", help=f"Times: {' | '.join(TIMES)}", callback=_one_of("form of time", TIMES))
+    ] = "iso",
+    progress: Annotated[Path | None, typer.Option(metavar="FILE", help="Progress as JSON lines.")] = None,
+    trigger: Annotated[str, typer.Option(metavar="D", help="How often to look for something to do.")] = "1 s",
+    idle: Annotated[
+        str | None, typer.Option(metavar="D", help="After so long a silent source holds nobody back.")
+    ] = None,
+    allow_unbounded_state: Annotated[
+        bool, typer.Option("--allow-unbounded-state", help="Also queries that keep all that comes.")
+    ] = False,
+    master: Annotated[str | None, typer.Option(metavar="M", help="Spark's master.")] = None,
+    conf: Annotated[list[str] | None, typer.Option(metavar="K=V", help="A setting of Spark.", callback=_pairs)] = None,
+) -> None:
+    """Answer the queries of a file for as long as their sources go on."""
+    from astralq.cli.live import Printed, Told
+    from astralq.cli.start import start_all
+
+    periods = [_period("--trigger", trigger), None if idle is None else _period("--idle", idle)]
+    assert periods[0] is not None
+    with _told():
+        (source,) = read_all([file], dialect)
+        if not source.script.queries:
+            raise DataError(f"{file} has no query", hint="declare sources, then write a query")
+        with Told(progress) as tell:
+            start_all(
+                source,
+                checkpoint,
+                once=once,
+                allow_unbounded_state=allow_unbounded_state,
+                trigger=periods[0],
+                idle=periods[1],
+                printed=Printed(format_, time, len(source.script.queries)),
+                tell=tell,
+                master=master,
+                conf={k: v for k, _, v in (pair.partition("=") for pair in conf or [])},
+            )
+
+
 @app.command(epilog="Example: astralq explain buoys.aql")
 def explain(
     file: File,
@@ -132,6 +186,8 @@ def explain(
                 print(f"{chr(10) if k else ''}-- query {query.number}")
             start = "1970-01-01T00:00:00Z, as there is no START AT" if query.t0 is None else format_instant(query.t0)
             print(f"kind  {query.operator.kind.value}\nt0    {start}\n\n{query.operator.explain()}")
+            kept = [str(k) for k in kept_state(query.operator)] or ["nothing"]
+            print("\n".join(["", "kept by a continuous run", *(f"  {k}" for k in kept)]))
             if engine is not None:
                 with blamed_on(file):
                     question = Question(k + 1, file, source.folder, query, None, source.wishes.until)
@@ -155,6 +211,16 @@ def _told() -> Iterator[None]:
     except OSError as e:
         print(f"astralq: the answer cannot be written: {e.strerror or e}", file=sys.stderr)
         raise typer.Exit(2) from None
+
+
+def _period(option: str, value: str) -> Duration:
+    try:
+        found = duration(value)
+    except TimeError as e:
+        raise typer.BadParameter(f"{e.message}; {e.hint}" if e.hint else e.message, param_hint=option) from None
+    if found <= 0:
+        raise typer.BadParameter(f"{value!r} is not longer than nothing", param_hint=option)
+    return found
 
 
 def _moment(option: str, value: str | None) -> Instant | None:

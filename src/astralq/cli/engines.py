@@ -11,12 +11,13 @@ from astralq.algebra.answers import answer_columns
 from astralq.algebra.base import Kind
 from astralq.algebra.observation import check_ends
 from astralq.algebra.sources import RelationSource, SensedSource, StreamSource
-from astralq.cli.answers import Answer, Question
+from astralq.cli.answers import Question
 from astralq.cli.scripts import shown
 from astralq.model import Change, StreamTuple, run, state
 from astralq.model.files import read_sensor, read_sources
 from astralq.model.sources import acquire
 from astralq.model.values import Values
+from astralq.printing.answers import Answer
 from astralq.schema import Attribute
 
 if TYPE_CHECKING:

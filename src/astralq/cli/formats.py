@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from decimal import Decimal
 from pathlib import Path
 from typing import IO, Any
@@ -13,10 +13,11 @@ from rich.console import Console
 from rich.text import Text
 
 from astralq.algebra.answers import CHANGE
-from astralq.cli.answers import Answer
 from astralq.cli.output import OutputError
-from astralq.cli.values import as_json, is_number, text
-from astralq.schema import STRING, Attribute, Type, Value
+from astralq.printing.answers import Answer
+from astralq.printing.lines import csv_lines, json_lines
+from astralq.printing.values import is_number, text
+from astralq.schema import STRING, Type, Value
 
 FORMATS = ("table", "csv", "jsonl", "parquet")
 
@@ -33,47 +34,6 @@ def write_text(answers: Sequence[Answer], format_: str, time: str, out: IO[str],
             out.writelines(csv_lines(answers, time))
         case "jsonl":
             out.writelines(json_lines(answers, time))
-
-
-# json lines and csv
-
-
-def json_lines(answers: Sequence[Answer], time: str) -> Iterator[str]:
-    """One object per row, its keys in the order of the columns; `_q` first where there are several queries."""
-    for answer in answers:
-        keys = [as_json(a.name, STRING, time) for a in answer.columns]
-        first = [f'"_q": {answer.number}'] if len(answers) > 1 else []
-        for row in answer.rows:
-            values = (as_json(v, a.type, answer.time_of(a, time)) for v, a in zip(row, answer.columns, strict=True))
-            members = [*first, *(f"{k}: {v}" for k, v in zip(keys, values, strict=True))]
-            yield f"{{{', '.join(members)}}}\n"
-
-
-def csv_lines(answers: Sequence[Answer], time: str, *, header: bool = True, sep: str = ",") -> Iterator[str]:
-    """A header, again where the columns of a query are others than before, and the rows; `_q` first for several."""
-    before: tuple[str, ...] | None = None
-    for answer in answers:
-        first: tuple[str, ...] = ("_q",) if len(answers) > 1 else ()
-        names = (*first, *(a.name for a in answer.columns))
-        if header and names != before:
-            yield sep.join(_field(n, sep) for n in names) + "\n"
-        before = names
-        number = (str(answer.number),) if first else ()
-        for row in answer.rows:
-            fields = [_cell(v, a, answer.time_of(a, time), sep) for v, a in zip(row, answer.columns, strict=True)]
-            line = sep.join((*number, *fields))
-            # A line with nothing on it would be no row.
-            yield (line or '""') + "\n"
-
-
-def _cell(value: Value, column: Attribute, time: str, sep: str) -> str:
-    """NULL is nothing, and the empty text is quoted."""
-    return "" if value is None else _field(text(value, column.type, time), sep)
-
-
-def _field(value: str, sep: str) -> str:
-    special = not value or sep in value or any(c in value for c in '"\r\n') or value != value.strip()
-    return '"' + value.replace('"', '""') + '"' if special else value
 
 
 # tables
@@ -101,7 +61,7 @@ def write_tables(answers: Sequence[Answer], time: str, out: IO[str], *, several_
             put("")
         if len(answers) > 1:
             put(f"-- query {answer.number}" + (f" of {answer.file}" if several_files else ""), "bold")
-        header, *rows = _aligned(answer, time)
+        header, *rows = aligned(answer, time)
         put(header, "bold")
         put("─" * max(map(cell_len, (header, *rows))))
         is_log = answer.columns[:3] == CHANGE
@@ -111,8 +71,8 @@ def write_tables(answers: Sequence[Answer], time: str, out: IO[str], *, several_
             put("(no rows)")
 
 
-def _aligned(answer: Answer, time: str) -> list[str]:
-    """The header and the rows, with numbers to the right."""
+def aligned(answer: Answer, time: str, least: list[int] | None = None) -> list[str]:
+    """The header and the rows, with numbers to the right; columns are as wide as they were in `least`, or wider."""
     names = tuple(_shown(a.name, STRING, time) for a in answer.columns)
     rows = [
         tuple(_shown(v, a.type, answer.time_of(a, time)) for v, a in zip(row, answer.columns, strict=True))
@@ -120,6 +80,8 @@ def _aligned(answer: Answer, time: str) -> list[str]:
     ]
     right = [is_number(a.type, answer.time_of(a, time)) for a in answer.columns]
     widths = [max(map(cell_len, column)) for column in zip(names, *rows, strict=True)]
+    if least is not None:
+        least[:] = widths = [max(a, b) for a, b in zip(widths, least or widths, strict=True)]
 
     def line(cells: tuple[str, ...]) -> str:
         padded = []

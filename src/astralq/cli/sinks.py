@@ -5,10 +5,11 @@ from __future__ import annotations
 from pathlib import Path
 
 from astralq.algebra.sources import Origin
-from astralq.cli.answers import Answer
-from astralq.cli.formats import csv_lines, json_lines, write_parquet
+from astralq.cli.formats import write_parquet
 from astralq.cli.output import Write
 from astralq.errors import DataError, nearest
+from astralq.printing.answers import Answer
+from astralq.printing.lines import csv_lines, json_lines
 
 SINKS = ("csv", "json", "parquet")
 

@@ -70,6 +70,16 @@ class Folders:
         """An epoch's answer before it is published."""
         return self.root / "out" / query / str(epoch)
 
+    def set_published(self, epoch: int) -> None:
+        """Notes that an epoch has been published; a note that is lost only means that it is published again."""
+        note = self.root / "published.new"
+        note.write_text(str(epoch))
+        note.replace(self.root / "published")
+
+    def is_published(self, epoch: int) -> bool:
+        note = self.root / "published"
+        return note.exists() and note.read_text() == str(epoch)
+
     @contextmanager
     def locked(self) -> Iterator[None]:
         """Keeps all others out, until the process ends."""

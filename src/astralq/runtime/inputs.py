@@ -39,6 +39,10 @@ _AGE = "36500d"
 """Files are read however old they are: Spark passes over those older than a week without a word."""
 
 
+_FILE = "path STRING, modificationTime TIMESTAMP, length BIGINT, content BINARY"
+"""What Spark says of a file; its content is not read, as nobody asks for it."""
+
+
 @dataclass(frozen=True)
 class Input:
     """A source as it comes in: its batches, None where all is there at once, and what makes rows of them."""
@@ -127,7 +131,8 @@ def _files(spark: SparkSession, source: Source, origin: Origin, folder: Path) ->
     names = ("maxFilesPerTrigger", "maxBytesPerTrigger", "recursiveFileLookup", "pathGlobFilter", "latestFirst")
     wanted = {k: v for k, v in origin.options if k.lower() in map(str.lower, names)}
     options = {"maxFileAge": _AGE, "maxFilesPerTrigger": "1000", **wanted}
-    stream = spark.readStream.format("binaryFile").options(**options).load(place).select("path")
+    reader = spark.readStream.format("binaryFile").schema(_FILE).options(**options)
+    stream = reader.load(place).select("path")
     suffixes = tuple(s + packed for s in SUFFIXES[origin.format] for packed in ("", ".gz"))
     alone = bases and Path(place).is_file()
 
@@ -235,3 +240,15 @@ def _callable(source: Source, origin: Origin, folder: Path) -> Read:
         return rows.select(*values, lit(None).cast("string").alias(PROBLEM), lit(None).cast("string").alias(ROW))
 
     return read
+
+
+def frame_input(spark: SparkSession, source: Source, stream: DataFrame) -> Input:
+    """A user's own streaming DataFrame, with the declared attributes as columns."""
+
+    def read(df: DataFrame, batch: int) -> DataFrame:
+        values = [col(f"`{a.name}`").cast(spark_type(a.type)).alias(f"c{k}") for k, a in enumerate(source.declared)]
+        return df.select(*values, lit(None).cast("string").alias(PROBLEM), F.to_json(F.struct("*")).alias(ROW))
+
+    doubles = tuple(a.name for a in source.declared if a.type.name == "DOUBLE")
+    stamped = _stamped(source, read, lambda: Instant(0), ())
+    return Input(stream, stamped, spool_schema(spark, source), doubles)

@@ -1,0 +1,162 @@
+"""What a continuous query keeps, operator by operator, and whether that can grow for ever."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from astralq.algebra.base import Operator
+from astralq.algebra.domain import AtInstant, Custom, Domain, Floor, LastBatchOf, Shift
+from astralq.algebra.relational import GroupBy, Project, Rename, Select
+from astralq.algebra.retention import (
+    Want,
+    is_landmark,
+    keeps_tuples,
+    want_of_changes,
+    want_of_group,
+    want_of_streamer,
+    window_below,
+)
+from astralq.algebra.schedules import AtInstants, Periodic
+from astralq.algebra.scopes import Linear
+from astralq.algebra.sneeql import RowWindows, Scan, TimeWindows
+from astralq.algebra.sources import RelationSource, Validity
+from astralq.algebra.stream_ops import BandJoin, Composite
+from astralq.algebra.streamers import DStream, IStream, RStream
+from astralq.algebra.windows import Window, WindowSpec
+from astralq.errors import PlanError
+from astralq.timeline import format_duration, format_instant
+
+
+@dataclass(frozen=True)
+class Kept:
+    """What one operator keeps; `instead` says what to write where it would grow for ever."""
+
+    operator: Operator
+    what: str
+    instead: str | None = None
+
+    @property
+    def bounded(self) -> bool:
+        return self.instead is None
+
+    def __str__(self) -> str:
+        return f"{self.operator.label}: {self.what}" + ("" if self.bounded else ", which grows for ever")
+
+
+def kept_state(query: Operator) -> list[Kept]:
+    """All that a query keeps between two epochs, outermost operator first.
+
+    >>> from astralq import range_, stream
+    >>> s = stream("S", "k INT, v DOUBLE")
+    >>> for kept in kept_state(s[range_("1 h", slide="1 min")].aggregate("avg(v)", by="k").istream().operator):
+    ...     print(kept)
+    AGGREGATE avg(v) BY k: panes of each group that [RANGE 1 HOUR SLIDE 1 MINUTE] still holds
+    """
+    return list(dict.fromkeys(_kept(query, want_of_changes(query) if query.kind.value == "relation" else Want.HELD)))
+
+
+def check_bounded(query: Operator) -> None:
+    """An error that names the operator, and what to write instead, if the state would grow for ever."""
+    for kept in kept_state(query):
+        if kept.instead is not None:
+            raise PlanError(
+                f"a continuous run would keep everything that comes: {kept.operator.label} keeps {kept.what}",
+                hint=f"{kept.instead}; or accept it with --allow-unbounded-state",
+            )
+
+
+def _kept(op: Operator, want: Want) -> Iterator[Kept]:
+    match op:
+        case Window():
+            yield from _of_window(op, want)
+        case Select() | Project() | Rename():
+            yield from _kept(op.child, want)
+            return
+        case GroupBy():
+            below, window = want_of_group(op), window_below(op.child)
+            if below in (Want.NEW, Want.SOON):
+                assert window is not None
+                folded = is_landmark(window.spec.scope.lo)
+                yield Kept(
+                    op, "one value of each group" if folded else f"panes of each group that {window.spec} still holds"
+                )
+            yield from _kept(op.child, below)
+            return
+        case IStream() | DStream() | RStream():
+            if op.every is not None and not isinstance(op, RStream):
+                yield Kept(op, "the relation as it was at the last period")
+            yield from _kept(op.child, want_of_streamer(op))
+            return
+        case Domain():
+            yield from _of_past(op)
+        case RelationSource() if op.validity is Validity.CHANGES:
+            yield Kept(op, "the rows that hold")
+        case BandJoin():
+            yield from _of_band(op)
+        case Composite():
+            yield from _kept(op.definition, Want.HELD)
+            return
+        case TimeWindows() | RowWindows():
+            yield Kept(op, "the tuples of the last windows and of those to come")
+        case Scan():
+            yield Kept(op, "the relation as it was at the last scan")
+    for child in op.children:
+        yield from _kept(child, Want.HELD)
+
+
+def _of_window(op: Window, want: Want) -> Iterator[Kept]:
+    spec = op.spec
+    if not keeps_tuples(spec, want):
+        return
+    each = " of each part" if spec.partition else ""
+    grows = _falls_behind(spec)
+    if want is Want.NEW:
+        yield Kept(op, f"the tuples{each} that wait for an evaluation", grows)
+    else:
+        yield Kept(op, f"the tuples{each} that {spec} holds, or will hold", _endless(spec) or grows)
+
+
+def _endless(spec: WindowSpec) -> str | None:
+    """What to write instead of a window that nothing leaves."""
+    if not is_landmark(spec.scope.lo) or isinstance(spec.schedule, AtInstants):
+        return None
+    return "give the window a beginning that moves, as [RANGE 1 DAY] or [ROWS 1000], or aggregate it first"
+
+
+def _falls_behind(spec: WindowSpec) -> str | None:
+    """What to write instead of a window whose bounds move on more slowly than its evaluations."""
+    schedule = spec.schedule
+    if not isinstance(schedule, Periodic):
+        return None
+    for bound in (spec.scope.lo, spec.scope.hi):
+        if isinstance(bound, Linear) and 0 < bound.slope < schedule.every:
+            return "let its bounds move as fast as its rate"
+    hi = spec.scope.hi
+    if isinstance(hi, Linear) and hi.slope == 0:
+        return "let its upper bound move"
+    return None
+
+
+def _of_past(op: Domain) -> Iterator[Kept]:
+    match op.transform_:
+        case AtInstant(at):
+            when = "at the start" if at is None else f"at {format_instant(at)}"
+            yield Kept(op, f"the relation as it was {when}")
+        case Shift(by) if by > 0:
+            yield Kept(op, f"what held in the last {format_duration(by)}")
+        case Floor(every):
+            yield Kept(op, f"the relation as it was at the last scan, every {format_duration(every)}")
+        case LastBatchOf():
+            yield Kept(op, "the relation as it was at the stream's last batch")
+        case Custom():
+            yield Kept(op, "what held since the instant that is looked at")
+
+
+def _of_band(op: BandJoin) -> Iterator[Kept]:
+    if op.within is not None:
+        yield Kept(op, f"the tuples of both sides of the last {format_duration(op.within)}")
+    elif op.within_rows is not None:
+        yield Kept(op, f"tuples until the other side is {op.within_rows} positions ahead of them")
+    else:
+        yield Kept(op, "all tuples of both sides", "join within a band: WITHIN 1 HOUR")

@@ -1,0 +1,86 @@
+"""What a person sees of a continuous run: answers as they come, and a line that says how it is getting on."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import IO
+
+from rich.console import Console
+from rich.status import Status
+
+from astralq.cli.formats import aligned
+from astralq.printing.answers import Answer
+from astralq.printing.lines import csv_lines, json_lines
+from astralq.runtime.progress import RunProgress
+from astralq.runtime.sinks import Staged
+
+FORMATS = ("table", "csv", "jsonl")
+
+
+@dataclass
+class Printed:
+    """The answers of several queries on standard output, each row once and in order; a header where it begins."""
+
+    format: str
+    time: str
+    queries: int
+    out: IO[str] = field(default_factory=lambda: sys.stdout)
+    _widths: dict[str, list[int]] = field(default_factory=dict)
+    _last: str = ""
+
+    def publish(self, staged: Staged) -> None:
+        number = int(staged.query) if staged.query.isdigit() else 0
+        answer = Answer(number, "", staged.columns, list(staged.rows()))
+        self.out.writelines(self._lines(staged.query, answer))
+        self.out.flush()
+
+    def _lines(self, query: str, answer: Answer) -> list[str]:
+        several = self.queries > 1
+        changed, self._last = self._last != query, query
+        if self.format == "jsonl":
+            return [_numbered(line, answer.number) if several else line for line in json_lines([answer], self.time)]
+        if self.format == "csv":
+            first = [f"# query {query}\n"] if several and changed else []
+            return [*first, *csv_lines([answer], self.time, header=changed)]
+        before = self._widths.get(query, [])
+        header, *rows = aligned(answer, self.time, before)
+        self._widths[query] = before
+        first = []
+        if changed:
+            title = [f"-- query {query}"] if several else []
+            first = [*title, header, "─" * max(map(len, [header, *rows]))]
+        return [f"{line}\n" for line in [*first, *rows]]
+
+
+def _numbered(line: str, number: int) -> str:
+    return f'{{"_q": {number}, {line[1:]}'
+
+
+@dataclass
+class Told:
+    """Progress: the last line of a terminal, and JSON lines in a file."""
+
+    file: Path | None
+    _status: Status | None = None
+
+    def __enter__(self) -> Callable[[RunProgress], None]:
+        console = Console(stderr=True)
+        if console.is_terminal:
+            self._status = console.status("waiting for data")
+            self._status.start()
+        return self.tell
+
+    def __exit__(self, *_: object) -> None:
+        if self._status is not None:
+            self._status.stop()
+
+    def tell(self, progress: RunProgress) -> None:
+        if self._status is not None:
+            self._status.update(progress.line())
+        if self.file is not None:
+            with self.file.open("a", encoding="utf-8") as f:
+                f.write(json.dumps(progress.record) + "\n")

@@ -1,0 +1,74 @@
+"""`astralq start`: the queries of a file, answered for as long as their sources go on."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from astralq.algebra.sources import RelationSource, SensedSource, StreamSource
+from astralq.algebra.state import check_bounded
+from astralq.cli.scripts import Source, blamed_on
+from astralq.language.script import Statement
+from astralq.timeline import Duration
+
+if TYPE_CHECKING:
+    from astralq.runtime.progress import RunProgress
+    from astralq.runtime.sinks import Sink
+
+CONNECTOR = "org.apache.spark:spark-sql-kafka-0-10_2.13"
+"""Spark's connector to Kafka, in the version of Spark itself."""
+
+
+def start_all(
+    source: Source,
+    checkpoint: Path,
+    *,
+    once: bool,
+    allow_unbounded_state: bool,
+    trigger: Duration,
+    idle: Duration | None,
+    printed: Sink,
+    tell: Callable[[RunProgress], None],
+    master: str | None,
+    conf: dict[str, str],
+) -> None:
+    """Runs all queries of a file, until they are done or somebody stops them."""
+    from astralq.runtime.queries import ContinuousQuery
+    from astralq.runtime.run import ContinuousRun, Settings
+    from astralq.runtime.sinks import sink_of
+    from astralq.runtime.text import write_text_file
+    from astralq.spark.failures import told
+    from astralq.spark.session import session
+
+    statements = source.script.queries
+    with blamed_on(source.file), told():
+        if not allow_unbounded_state:
+            for statement in statements:
+                check_bounded(statement.operator)
+        sinks = [printed if s.sink is None else sink_of(s.sink, source.folder, write_text_file) for s in statements]
+        spark = session(master, conf | connector(statements, conf))
+        run = ContinuousRun(spark, checkpoint, Settings(trigger, idle, once), tell=tell)
+        queries = [ContinuousQuery(str(s.number), s.operator, s.t0, source.folder, s.sink) for s in statements]
+        run.open(list(zip(queries, sinks, strict=True)))
+        try:
+            run.listen()
+            run.work()
+        finally:
+            run.close()
+
+
+def connector(statements: tuple[Statement, ...], conf: dict[str, str]) -> dict[str, str]:
+    """The setting that fetches Spark's connector, where a source or a sink is Kafka."""
+    origins = [s.sink for s in statements]
+    for s in statements:
+        origins += [
+            op.origin for op in s.operator.walk() if isinstance(op, StreamSource | RelationSource | SensedSource)
+        ]
+    if not any(o is not None and o.format == "kafka" for o in origins):
+        return {}
+    import pyspark
+
+    given = conf.get("spark.jars.packages", "")
+    wanted = f"{CONNECTOR}:{pyspark.__version__}"
+    return {"spark.jars.packages": f"{given},{wanted}" if given else wanted}

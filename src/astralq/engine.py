@@ -1,0 +1,108 @@
+"""The whole engine for Python users: batch queries over DataFrames, and continuous ones that go on by themselves."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from pyspark.sql import DataFrame
+
+from astralq.algebra.base import HasOperator, operator_of
+from astralq.algebra.sources import Origin
+from astralq.algebra.state import check_bounded
+from astralq.errors import PlanError
+from astralq.language.script import read_script
+from astralq.runtime.handle import Handle, Query
+from astralq.runtime.progress import RunProgress
+from astralq.runtime.queries import ContinuousQuery
+from astralq.runtime.run import ContinuousRun, Settings
+from astralq.runtime.sinks import CallbackSink, Sink, sink_of
+from astralq.runtime.text import write_text_file
+from astralq.spark.engine import Engine as BatchEngine
+from astralq.spark.engine import Moment
+from astralq.timeline import duration, instant
+
+SinkLike = str | Callable[[DataFrame, int], None] | Sink
+
+
+class Engine(BatchEngine):
+    """Answers queries over DataFrames (`run`), and over streaming ones and declared sources, for ever (`start`)."""
+
+    def start(
+        self,
+        query: Query,
+        *,
+        checkpoint: str | Path,
+        sink: SinkLike | None = None,
+        name: str = "1",
+        start_at: Moment | None = None,
+        dialect: str = "astral",
+        folder: str | Path = ".",
+        trigger: str = "1 second",
+        idle: str | None = None,
+        once: bool = False,
+        allow_unbounded_state: bool = False,
+        on_progress: Callable[[RunProgress], None] | None = None,
+        **sources: DataFrame | HasOperator,
+    ) -> Handle:
+        """Answers a query from now on, exactly once, and gives what it is stopped and watched with.
+
+        The answer goes to the sink: a folder of parquet files, or a function of an epoch's rows (each with its place
+        in the answer as _n) and its number; a query text may name its own with INSERT INTO. Sources are declared in
+        the text, or streaming DataFrames by name. With the same checkpoint the run goes on where it was.
+        """
+        settings = Settings(duration(trigger), None if idle is None else duration(idle), once)
+        tell = on_progress if on_progress is not None else lambda _: None
+        run = ContinuousRun(self.spark, Path(checkpoint), settings, tell=tell)
+        bound = self._continuous(
+            run, query, name, sink, start_at, dialect, Path(folder), allow_unbounded_state, sources
+        )
+        run.open([bound])
+        run.start()
+
+        def add(other: Query, *, name: str, sink: SinkLike | None, **more: Any) -> None:
+            run.add(*self._continuous(run, other, name, sink, None, dialect, Path(folder), allow_unbounded_state, more))
+
+        return Handle(run, add)
+
+    def _continuous(
+        self,
+        run: ContinuousRun,
+        query: Query,
+        name: str,
+        sink: SinkLike | None,
+        start_at: Moment | None,
+        dialect: str,
+        folder: Path,
+        allow_unbounded_state: bool,
+        sources: dict[str, Any],
+    ) -> tuple[ContinuousQuery, Sink]:
+        run.given.update({n: df for n, df in (self._frames | sources).items() if isinstance(df, DataFrame)})
+        t0 = None if start_at is None else instant(start_at)
+        named: Origin | None = None
+        if isinstance(query, str):
+            given = {n: operator_of(q) for n, q in sources.items() if not isinstance(q, DataFrame)}
+            script = read_script(query, dialect, given)
+            if len(script.queries) != 1:
+                raise PlanError(f"the text has {len(script.queries)} queries", hint="start one, and add the others")
+            statement = script.queries[0]
+            operator, named = statement.operator, statement.sink
+            t0 = statement.t0 if t0 is None else t0
+        else:
+            operator = operator_of(query)
+        if not allow_unbounded_state:
+            check_bounded(operator)
+        return ContinuousQuery(name, operator, t0, folder, named), _sink(sink, named, folder)
+
+
+def _sink(given: SinkLike | None, named: Origin | None, folder: Path) -> Sink:
+    if given is not None and named is not None:
+        raise PlanError("the query names where its answer goes, and so does sink", hint="give one of them")
+    if named is not None:
+        return sink_of(named, folder, write_text_file)
+    if given is None:
+        raise PlanError("where does the answer go?", hint="give sink, or INSERT INTO … in the query")
+    if isinstance(given, str):
+        return sink_of(Origin("parquet", given), Path(), write_text_file)
+    return given if isinstance(given, Sink) else CallbackSink(given)

@@ -1,0 +1,1 @@
+"""How answers are printed as text: values, json lines, and csv."""

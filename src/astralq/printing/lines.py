@@ -1,0 +1,47 @@
+"""Answers as json lines and csv."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from astralq.printing.answers import Answer
+from astralq.printing.values import as_json, text
+from astralq.schema import STRING, Attribute, Value
+
+
+def json_lines(answers: Sequence[Answer], time: str) -> Iterator[str]:
+    """One object per row, its keys in the order of the columns; `_q` first where there are several queries."""
+    for answer in answers:
+        keys = [as_json(a.name, STRING, time) for a in answer.columns]
+        first = [f'"_q": {answer.number}'] if len(answers) > 1 else []
+        for row in answer.rows:
+            values = (as_json(v, a.type, answer.time_of(a, time)) for v, a in zip(row, answer.columns, strict=True))
+            members = [*first, *(f"{k}: {v}" for k, v in zip(keys, values, strict=True))]
+            yield f"{{{', '.join(members)}}}\n"
+
+
+def csv_lines(answers: Sequence[Answer], time: str, *, header: bool = True, sep: str = ",") -> Iterator[str]:
+    """A header, again where the columns of a query are others than before, and the rows; `_q` first for several."""
+    before: tuple[str, ...] | None = None
+    for answer in answers:
+        first: tuple[str, ...] = ("_q",) if len(answers) > 1 else ()
+        names = (*first, *(a.name for a in answer.columns))
+        if header and names != before:
+            yield sep.join(_field(n, sep) for n in names) + "\n"
+        before = names
+        number = (str(answer.number),) if first else ()
+        for row in answer.rows:
+            fields = [_cell(v, a, answer.time_of(a, time), sep) for v, a in zip(row, answer.columns, strict=True)]
+            line = sep.join((*number, *fields))
+            # A line with nothing on it would be no row.
+            yield (line or '""') + "\n"
+
+
+def _cell(value: Value, column: Attribute, time: str, sep: str) -> str:
+    """NULL is nothing, and the empty text is quoted."""
+    return "" if value is None else _field(text(value, column.type, time), sep)
+
+
+def _field(value: str, sep: str) -> str:
+    special = not value or sep in value or any(c in value for c in '"\r\n') or value != value.strip()
+    return '"' + value.replace('"', '""') + '"' if special else value

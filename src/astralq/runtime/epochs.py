@@ -1,0 +1,297 @@
+"""Epochs: numbered steps over the spools, each with an intent, an evaluation, one commit, and publishing.
+
+A step can be stopped anywhere. What it takes in and up to where is written down first, so that it gives the same answer
+when it is done again; nothing of it counts before its commit is there; what is published is named by its number.
+"""
+
+from __future__ import annotations
+
+import shutil
+import threading
+from collections.abc import Callable, Iterable
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
+
+from pyspark.sql import DataFrame, SparkSession
+
+from astralq.algebra.answers import answer_columns
+from astralq.algebra.sources import RelationSource
+from astralq.runtime.folders import Folders
+from astralq.runtime.points import passed
+from astralq.runtime.queries import ContinuousQuery, Standing, check_same, is_stored
+from astralq.runtime.records import Record, newest, numbers, read_record, write_record
+from astralq.runtime.sinks import Sink, Staged
+from astralq.runtime.spool import Spool
+from astralq.runtime.state import InFiles, Part, parts_of
+from astralq.runtime.watermark import after_closing
+from astralq.spark.answers import numbered_history
+from astralq.spark.columns import col
+from astralq.spark.context import Run
+from astralq.spark.exact import Range
+from astralq.spark.files import read_frame
+from astralq.spark.sources import Sources
+from astralq.timeline import Instant
+
+SMALL = 200_000
+"""Up to how many new rows an epoch's answer is sorted by one task."""
+
+KEPT = 3
+"""How many commits are kept, with all that they refer to: the newest can be damaged."""
+
+
+@dataclass(frozen=True)
+class Aim:
+    """What an epoch is to do for a query: go on to an instant, inclusive; closing, nothing comes after it."""
+
+    until: Instant
+    closing: bool = False
+
+
+@dataclass(frozen=True)
+class Intent:
+    """What an epoch takes in, the last batch of each source, and up to where each query goes."""
+
+    epoch: int
+    taken: dict[str, int]
+    aims: dict[str, Aim]
+
+    @staticmethod
+    def from_record(record: Record) -> Intent:
+        aims = {q: Aim(Instant(a["until"]), a["closing"]) for q, a in record["aims"].items()}
+        return Intent(record["epoch"], record["taken"], aims)
+
+    @property
+    def record(self) -> Record:
+        return {"epoch": self.epoch, "taken": self.taken, "aims": {q: vars(a) for q, a in self.aims.items()}}
+
+
+@dataclass(frozen=True)
+class Done:
+    """What an epoch made of a query."""
+
+    standing: Standing
+    answer: Part
+
+
+@dataclass
+class Epochs:
+    """All epochs of a run, one behind the other; its queries, where they stand, and their spools."""
+
+    spark: SparkSession
+    folders: Folders
+    always_trim: bool = False
+    queries: dict[str, ContinuousQuery] = field(default_factory=dict)
+    standings: dict[str, Standing] = field(default_factory=dict)
+    spools: dict[str, Spool] = field(default_factory=dict)
+    sinks: dict[str, Sink] = field(default_factory=dict)
+    epoch: int = 0
+    taken: dict[str, int] = field(default_factory=dict)
+    counts: dict[str, list[int]] = field(default_factory=dict)  # of each source, rows that came and were rejected
+    _last_answers: dict[str, Part] = field(default_factory=dict)
+    _fingerprints: dict[str, Record] = field(default_factory=dict)
+    _lock: threading.RLock = field(default_factory=threading.RLock)
+
+    # Recovery
+
+    def recover(self) -> None:
+        """Goes back to the newest commit that is whole; what it published is published again."""
+        for epoch, record in newest(self.folders.commits):
+            standings = {q: Standing.from_record(s) for q, s in record["standings"].items()}
+            answers = {q: Part.from_record(p) for q, p in record["answers"].items()}
+            parts = [p for s in standings.values() for p in parts_of(s.tables)]
+            if all(p.is_whole(self.folders.root) for p in [*parts, *answers.values()]):
+                self.epoch, self.taken, self.standings = epoch, record["taken"], standings
+                self._fingerprints = record["queries"]
+                self._last_answers, self.counts = answers, record["counts"]
+                return
+        self.epoch, self.taken, self.standings = 0, {}, {}
+
+    def register(self, query: ContinuousQuery, sink: Sink) -> None:
+        """A query of the run; one that the checkpoint knows must be the same as it was."""
+        if query.name in self._fingerprints:
+            check_same(query, self._fingerprints[query.name], self.folders.root)
+        self.queries[query.name] = query
+        self.sinks[query.name] = sink
+        self.standings.setdefault(query.name, Standing())
+
+    def resume(self) -> None:
+        """Publishes the last commit unless that has been done, and does again what was begun after it."""
+        if not self.folders.is_published(self.epoch):
+            self._publish(self.epoch, self._last_answers)
+        path = self.folders.intents / f"{self.epoch + 1}.json"
+        if path.exists():
+            try:
+                intent = Intent.from_record(read_record(path))
+            except Exception:  # it was never whole, so nothing was done for it
+                path.unlink()
+                return
+            if all(name in self.spools and self.spools[name].last >= n for name, n in intent.taken.items()):
+                self.do(intent)
+
+    # One step
+
+    def do(self, intent: Intent) -> None:
+        """Does an epoch, the first time or again."""
+        with self._lock:
+            aims = {q: aim for q, aim in intent.aims.items() if q in self.queries}
+            done = dict(zip(aims, self._all(lambda q: self._evaluate(q, aims[q], intent), aims), strict=True))
+            passed("output staged", intent.epoch)
+            standings = {q: s for q, s in self.standings.items() if q in self.queries}
+            standings |= {q: d.standing for q, d in done.items()}
+            answers = {q: d.answer for q, d in done.items() if d.answer.rows}
+            counts = {name: self._counted(name, intent) for name in intent.taken}
+            record = {
+                "taken": intent.taken,
+                "counts": counts,
+                "standings": {q: s.record for q, s in standings.items()},
+                "answers": {q: p.record for q, p in answers.items()},
+                "queries": {q: query.fingerprint for q, query in self.queries.items()},
+            }
+            write_record(self.folders.commits / f"{intent.epoch}.json", record)
+            passed("commit written", intent.epoch)
+            self.epoch, self.taken, self.standings, self.counts = intent.epoch, intent.taken, standings, counts
+            self._publish(intent.epoch, answers)
+            passed("output published", intent.epoch)
+            self._remove_old()
+            passed("old files removed", intent.epoch)
+
+    def _counted(self, source: str, intent: Intent) -> list[int]:
+        """How many rows of a source have come up to an epoch, and how many of them were rejected."""
+        rows, rejected = self.counts.get(source, [0, 0])
+        new = self.spools[source].new(self.taken.get(source, -1), intent.taken[source]) if source in self.spools else []
+        return [rows + sum(m.rows + m.rejected for m in new), rejected + sum(m.rejected for m in new)]
+
+    def intend(self, intent: Intent) -> None:
+        """Writes an intent down, then does it."""
+        write_record(self.folders.intents / f"{intent.epoch}.json", intent.record)
+        passed("intent written", intent.epoch)
+        self.do(intent)
+
+    def _all(self, f: Callable[[str], Done], names: Iterable[str]) -> list[Done]:
+        """For all queries, some at a time: while one plans, another computes."""
+        names = list(names)
+        if len(names) < 2:
+            return [f(name) for name in names]
+        with ThreadPoolExecutor(min(4, len(names))) as pool:
+            return list(pool.map(f, names))
+
+    def _evaluate(self, name: str, aim: Aim, intent: Intent) -> Done:
+        query, standing = self.queries[name], self.standings[name]
+        spark, folders = self.spark, self.folders
+        late = sum(self._set_aside(name, s.name, intent) for s in query.coming)
+        memory = InFiles(
+            spark, folders, name, intent.epoch, standing.tables, standing.facts, always_trim=self.always_trim
+        )
+        frames: dict[str, DataFrame] = {}
+        ranges: dict[tuple[str, int], Range] = {}
+        released = 0
+        for source in query.sources:
+            if is_stored(source):
+                assert isinstance(source, RelationSource)
+                frames[source.name] = self._stored(query, source)
+                continue
+            spool, upto = self.spools[source.name], intent.taken[source.name]
+            frames[source.name] = spool.between(spark, standing.since, aim.until, upto)
+            batches = spool.holding(standing.since, aim.until, upto)
+            released += sum(m.rows for m in batches)
+            for attribute in spool.doubles:
+                found = Range(0, 0.0, 0, False)
+                for m in batches:
+                    found = found.with_(m.ranges[attribute])
+                ranges[source.name, source.declared.index(attribute)] = found
+        run = Run(
+            query.operator,
+            Sources(frames, ranges=ranges),
+            query.t0,
+            aim.until,
+            since=standing.since,
+            memory=memory,
+            closing=aim.closing,
+        )
+        staged = folders.staged(name, intent.epoch)
+        answer = numbered_history(run, standing.written, small=released <= SMALL)
+        answer.write.mode("overwrite").parquet(str(staged))
+        part = Part.of(folders.root, staged)
+        tables, facts = memory.finish()
+        passed("state written", intent.epoch)
+        since = after_closing(aim.until, query.ticks) if aim.closing else aim.until
+        standing = Standing(
+            since, tables, facts, standing.written + part.rows, standing.late + late, standing.released + released
+        )
+        return Done(standing, part)
+
+    def _stored(self, query: ContinuousQuery, source: RelationSource) -> DataFrame:
+        """A stored relation: as it is now if it is scanned, else as it was when the query began."""
+        if source.name in query.scanned:
+            return read_frame(self.spark, source, query.folder)
+        path = self.folders.stored(query.name, source.name)
+        if not (path / "_SUCCESS").exists():
+            read_frame(self.spark, source, query.folder).write.mode("overwrite").parquet(str(path))
+        return self.spark.read.parquet(str(path))
+
+    def _set_aside(self, name: str, source: str, intent: Intent) -> int:
+        """Writes down what came too late for a query in the batches of an epoch; how many tuples that were."""
+        since, spool = self.standings[name].since, self.spools[source]
+        if since is None:
+            return 0
+        new = spool.new(self.taken.get(source, -1), intent.taken[source])
+        batches = [m for m in new if m.first is not None and m.first <= since]
+        if not batches:
+            return 0
+        paths = [str(self.folders.spool(source, m.batch)) for m in batches]
+        rows = self.spark.read.schema(spool.schema).parquet(*paths).where(col("_t") <= since)
+        target = self.folders.late(source, name, intent.epoch)
+        rows.write.mode("overwrite").parquet(str(target))
+        return Part.of(self.folders.root, target).rows
+
+    def _publish(self, epoch: int, answers: dict[str, Part]) -> None:
+        for name, part in sorted(answers.items()):
+            if name in self.sinks:
+                columns = answer_columns(self.queries[name].operator)
+                self.sinks[name].publish(Staged(self.spark, self.folders.root, name, epoch, part, columns))
+        self.folders.set_published(epoch)
+
+    # What nobody needs any more
+
+    def _remove_old(self) -> None:
+        """Removes what no kept commit refers to."""
+        commits = self.folders.commits
+        for number in numbers(commits)[:-KEPT]:
+            (commits / f"{number}.json").unlink()
+        kept = [record for _, record in newest(commits)]
+        oldest = self.epoch - KEPT + 1
+        for number in numbers(self.folders.intents):
+            if number < oldest:
+                (self.folders.intents / f"{number}.json").unlink()
+        used = {
+            p["folder"]
+            for record in kept
+            for s in record["standings"].values()
+            for t in s["tables"].values()
+            for p in t["parts"]
+        }
+        used |= {p["folder"] for record in kept for p in record["answers"].values()}
+        root = self.folders.root
+        for folder in [*root.glob("state/*/*/*"), *root.glob("out/*/*")]:
+            if str(folder.relative_to(root)) not in used:
+                shutil.rmtree(folder, ignore_errors=True)
+        if len(kept) == KEPT:
+            self._forget_batches(kept[-1])
+
+    def _forget_batches(self, oldest: Record) -> None:
+        """Removes batches that even the oldest kept commit has released as a whole, for all queries."""
+        for name, spool in self.spools.items():
+            readers = [q for q, query in self.queries.items() if any(s.name == name for s in query.coming)]
+            sinces = [oldest["standings"].get(q, {}).get("since") for q in readers]
+            if not sinces or None in sinces:
+                continue
+            passed_ = min(sinces)
+            spool.forget(
+                [
+                    m.batch
+                    for m in list(spool.markers.values())
+                    if m.batch <= oldest["taken"].get(name, -1)
+                    and m.batch < spool.last
+                    and (m.last is None or m.last <= passed_)
+                ]
+            )

@@ -1,0 +1,297 @@
+"""A continuous run: its spools fill while its epochs follow each other, until it is stopped or all is done."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable, Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+
+from pyspark.sql import DataFrame, SparkSession
+
+from astralq.algebra.base import Kind
+from astralq.algebra.sources import NOTHING, RelationSource, SensedSource, StreamSource
+from astralq.errors import AstralError, PlanError
+from astralq.runtime.epochs import Aim, Epochs, Intent
+from astralq.runtime.folders import Folders
+from astralq.runtime.inputs import Input, frame_input, idle_after, open_input
+from astralq.runtime.progress import QueryProgress, RunProgress
+from astralq.runtime.queries import ContinuousQuery, Source
+from astralq.runtime.sinks import Sink
+from astralq.runtime.spool import Spool, clock
+from astralq.runtime.watermark import Progress, watermark
+from astralq.spark.sources import Sources
+from astralq.timeline import EPOCH, Duration, Instant, duration
+
+SECOND = duration("1 s")
+
+
+@dataclass(frozen=True)
+class Settings:
+    """How a run goes on: when it looks for something to do, and when it takes a silent source to be idle."""
+
+    trigger: Duration = SECOND
+    idle: Duration | None = None
+    once: bool = False
+    always_trim: bool = False
+
+
+@dataclass
+class ContinuousRun:
+    """Queries that are answered while their sources go on."""
+
+    spark: SparkSession
+    checkpoint: Path
+    settings: Settings = field(default_factory=Settings)
+    given: dict[str, DataFrame] = field(default_factory=dict)  # streaming DataFrames by the names of sources
+    tell: Callable[[RunProgress], None] = lambda _: None
+
+    def __post_init__(self) -> None:
+        self.folders = Folders(self.checkpoint)
+        self.epochs = Epochs(self.spark, self.folders, self.settings.always_trim)
+        self.wake = threading.Event()
+        self.stopping = threading.Event()
+        self.began = clock()
+        self.last_progress: RunProgress | None = None
+        self.failure: BaseException | None = None
+        self._heartbeats: dict[str, Instant] = {}
+        self._inputs: dict[str, Input] = {}
+        self._open = ExitStack()
+        self._thread: threading.Thread | None = None
+        self._steps = threading.RLock()
+
+    # Queries
+
+    def open(self, queries: Sequence[tuple[ContinuousQuery, Sink]]) -> None:
+        """Takes the checkpoint, finds where it stands, and does again what was left half done."""
+        self._open.enter_context(self.folders.locked())
+        try:
+            self.epochs.recover()
+            for query, sink in queries:
+                self.add(query, sink)
+            self.epochs.resume()
+        except BaseException:
+            self.close()
+            raise
+
+    def add(self, query: ContinuousQuery, sink: Sink) -> None:
+        """One more query, also while the others run; sources that are new begin to come in."""
+        if query.operator.kind is Kind.WINDOWS:
+            raise PlanError("a stream of windows is not an answer", hint="stream it: RSTREAM(…)")
+        with self._steps:
+            if query.name in self.epochs.queries:
+                raise PlanError(f"there is a query {query.name!r} already", hint="choose another name")
+            known = query.name in self.epochs.standings
+            shared = [self.epochs.standings[q].since for q in self.epochs.queries if self._share(q, query)]
+            passed = max((s for s in shared if s is not None), default=None)
+            if not known and query.t0 is None and passed is not None:
+                # What the others have released may be gone: it starts where they stand.
+                query = replace(query, t0=Instant(passed + 1))
+            self.epochs.register(query, sink)
+            for source in query.coming:
+                if source.name not in self.epochs.spools:
+                    self.epochs.spools[source.name] = self._spool(source, query.folder)
+                    if self._thread is not None:
+                        self._listen(self.epochs.spools[source.name])
+        self.wake.set()
+
+    def drop(self, name: str) -> None:
+        """One query less; what it kept is removed with the next epoch, and sources that nobody reads stop."""
+        with self._steps:
+            if name not in self.epochs.queries:
+                raise PlanError(f"there is no query {name!r}", hint=f"there are {', '.join(self.epochs.queries)}")
+            del self.epochs.queries[name], self.epochs.sinks[name]
+            self.epochs.standings.pop(name, None)
+            read = {s.name for q in self.epochs.queries.values() for s in q.coming}
+            for source in set(self.epochs.spools) - read:
+                spool = self.epochs.spools.pop(source)
+                if spool.query is not None:
+                    spool.query.stop()
+
+    def _share(self, name: str, query: ContinuousQuery) -> bool:
+        mine = {s.name for s in query.coming}
+        return any(s.name in mine for s in self.epochs.queries[name].coming)
+
+    # Sources
+
+    def _spool(self, source: Source, folder: Path) -> Spool:
+        made: list[Spool] = []
+
+        def last() -> Instant:
+            return max((m.last for m in made[0].markers.values() if m.last is not None), default=EPOCH)
+
+        found = self._input(source, folder, last)
+        spool = Spool(source.name, self.folders, found.schema, found.doubles, found.read, self.wake)
+        made.append(spool)
+        spool.load()
+        self._inputs[source.name] = found
+        return spool
+
+    def _input(self, source: Source, folder: Path, last: Callable[[], Instant]) -> Input:
+        if source.name in self.given:
+            assert not isinstance(source, SensedSource)
+            return frame_input(self.spark, source, self.given[source.name])
+        if isinstance(source, SensedSource):
+            raise PlanError(f"the sensed stream {source.name} cannot be followed yet")
+        return open_input(self.spark, source, folder, last)
+
+    def _listen(self, spool: Spool) -> None:
+        """Starts the streaming query of a source; what is there at once is taken at once."""
+        stream = self._inputs[spool.name].stream
+        if stream is None:
+            if 0 not in spool.markers:
+                spool.take(self.spark.range(0), 0)
+            return
+        writer = stream.writeStream.foreachBatch(spool.take).option(
+            "checkpointLocation", str(self.folders.reader(spool.name))
+        )
+        if self.settings.once:
+            writer = writer.trigger(availableNow=True)
+        else:
+            writer = writer.trigger(processingTime=f"{max(1, self.settings.trigger // 1000)} milliseconds")
+        spool.query = writer.start()
+
+    # Steps
+
+    def step(self, *, closing: bool = False) -> bool:
+        """An epoch, if there is something to do."""
+        with self._steps:
+            began = time.perf_counter()
+            for spool in self.epochs.spools.values():
+                spool.check()
+            taken = self.epochs.taken | {name: s.last for name, s in self.epochs.spools.items()}
+            aims = {q: aim for q in self.epochs.queries if (aim := self._aim(q, closing)) is not None}
+            if not aims and not self._late(taken):
+                return False
+            self.epochs.intend(Intent(self.epochs.epoch + 1, taken, aims))
+            self._report(time.perf_counter() - began)
+            return True
+
+    def _aim(self, name: str, closing: bool) -> Aim | None:
+        query, since = self.epochs.queries[name], self.epochs.standings[name].since
+        if closing:
+            return Aim(self._last_instant(query, since), closing=True)
+        now = clock()
+        marks = [self._progress(s).watermark(now, self.began) for s in query.coming]
+        until = watermark(marks, since, query.ticks)
+        if until is None or until == since or (query.t0 is not None and until < query.t0):
+            return None
+        return Aim(until)
+
+    def _progress(self, source: Source) -> Progress:
+        spool = self.epochs.spools[source.name]
+        markers = [m for m in spool.markers.values() if m.last is not None]
+        greatest = max((m.last for m in markers if m.last is not None), default=None)
+        arrived = max((m.arrived for m in markers), default=None)
+        lateness = source.lateness if isinstance(source, StreamSource) else NOTHING
+        waits = not (isinstance(source, RelationSource) and spool.caught_up)
+        beat = self._heartbeats.get(source.name)
+        return Progress(greatest, arrived, lateness, idle_after(source, self.settings.idle), waits, beat)
+
+    def _last_instant(self, query: ContinuousQuery, since: Instant | None) -> Instant:
+        """The greatest timestamp of any source, as a batch run would find it."""
+        t0 = EPOCH if query.t0 is None else query.t0
+        found = [t0, *([] if since is None else [since])]
+        for source in query.coming:
+            markers = self.epochs.spools[source.name].markers.values()
+            found += [m.last for m in markers if m.last is not None]
+        stored = [s for s in query.sources if isinstance(s, RelationSource) and s.valid_from is not None]
+        if stored:
+            frames = {s.name: self.epochs._stored(query, s) for s in stored}
+            found += [t.last for t in Sources(frames).times(stored, t0) if t.last is not None]
+        return max(found)
+
+    def _late(self, taken: dict[str, int]) -> bool:
+        """Whether tuples have come too late for some query."""
+        for name, query in self.epochs.queries.items():
+            since = self.epochs.standings[name].since
+            for source in query.coming:
+                spool = self.epochs.spools[source.name]
+                new = spool.new(self.epochs.taken.get(source.name, -1), taken[source.name])
+                if since is not None and any(m.first is not None and m.first <= since for m in new):
+                    return True
+        return False
+
+    def heartbeat(self, source: str, t: Instant) -> None:
+        """Says that nothing of a source at or before an instant will come any more."""
+        self._heartbeats[source] = max(t, self._heartbeats.get(source, t))
+        self.wake.set()
+
+    # The loop
+
+    def listen(self) -> None:
+        """Lets the sources come in."""
+        for spool in self.epochs.spools.values():
+            self._listen(spool)
+
+    def work(self) -> None:
+        """Takes epoch after epoch until it is stopped, or with `once` until all that was there has been answered."""
+        if self.settings.once:
+            for spool in list(self.epochs.spools.values()):
+                if spool.query is not None:
+                    spool.query.awaitTermination()
+            self.step(closing=True)
+            return
+        pause = self.settings.trigger / 1e6
+        while not self.stopping.is_set():
+            self.wake.wait(pause)
+            self.wake.clear()
+            if self.stopping.is_set():
+                break
+            self.step()
+
+    def start(self) -> None:
+        """Goes on in the background."""
+        self._thread = threading.Thread(target=self._guarded, name="astralq", daemon=True)
+        self.listen()
+        self._thread.start()
+
+    def _guarded(self) -> None:
+        try:
+            self.work()
+        except BaseException as e:
+            self.failure = e
+        finally:
+            self.close()
+
+    def join(self, timeout: float | None) -> bool:
+        """Waits until it has ended; False if it has not within so many seconds. What went wrong is raised."""
+        if self._thread is not None:
+            self._thread.join(timeout)
+            if self._thread.is_alive():
+                return False
+        if self.failure is not None:
+            raise self.failure if isinstance(self.failure, AstralError) else AstralError(str(self.failure))
+        return True
+
+    @property
+    def is_active(self) -> bool:
+        return self._thread is not None and self._thread.is_alive()
+
+    def stop(self) -> None:
+        """Ends after the epoch that is under way."""
+        self.stopping.set()
+        self.wake.set()
+        if self._thread is not None and self._thread is not threading.current_thread():
+            self._thread.join()
+
+    def close(self) -> None:
+        """Stops all sources and lets the checkpoint go."""
+        for spool in self.epochs.spools.values():
+            if spool.query is not None and spool.query.isActive:
+                spool.query.stop()
+        self._open.close()
+
+    def _report(self, seconds: float) -> None:
+        epochs = self.epochs
+        queries = tuple(
+            QueryProgress(q, s.since, s.released, s.late, s.written, s.rows, s.size)
+            for q, s in epochs.standings.items()
+            if q in epochs.queries
+        )
+        newest = [m.last for s in epochs.spools.values() for m in s.markers.values() if m.last is not None]
+        rows, rejected = (sum(c[k] for c in epochs.counts.values()) for k in (0, 1))
+        self.last_progress = RunProgress(epochs.epoch, rows, rejected, max(newest, default=None), seconds, queries)
+        self.tell(self.last_progress)

@@ -1,0 +1,157 @@
+"""Where answers go: files, Kafka, a terminal, a Python callback. An epoch that is published again changes nothing."""
+
+from __future__ import annotations
+
+import errno
+import os
+import shutil
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Protocol, runtime_checkable
+
+import pyarrow as pa  # type: ignore[import-untyped]
+import pyarrow.parquet as pq  # type: ignore[import-untyped]
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F  # noqa: N812
+
+from astralq.algebra.sources import Origin
+from astralq.errors import DataError, nearest
+from astralq.model.values import Values
+from astralq.runtime.records import sync_folder
+from astralq.runtime.state import Part
+from astralq.schema import Attribute
+from astralq.spark.columns import col, lit
+
+Callback = Callable[[DataFrame, int], None]
+"""What a user gives: called with the rows of an epoch, which have their place in the answer as _n, and its number."""
+
+FORMATS = ("parquet", "csv", "json", "kafka")
+
+
+@dataclass(frozen=True)
+class Staged:
+    """An epoch's answer to a query, as it was committed."""
+
+    spark: SparkSession
+    root: Path
+    query: str
+    epoch: int
+    part: Part
+    columns: tuple[Attribute, ...]
+
+    @property
+    def frame(self) -> DataFrame:
+        """The rows, each with its place _n in the answer."""
+        return self.spark.read.parquet(*self.part.paths(self.root))
+
+    def rows(self) -> Iterator[Values]:
+        """The rows in their order as plain values, without their place; to print them."""
+        for path in self.part.paths(self.root):
+            for batch in pq.ParquetFile(path).iter_batches(columns=[a.name for a in self.columns]):
+                columns = [_plain(c).to_pylist() for c in batch.columns]
+                yield from zip(*columns, strict=True)
+
+
+def _plain(column: Any) -> Any:
+    """Instants as microseconds."""
+    return column.cast(pa.int64()) if pa.types.is_timestamp(column.type) else column
+
+
+@runtime_checkable
+class Sink(Protocol):
+    """What takes the answers of one query."""
+
+    def publish(self, staged: Staged) -> None:
+        """Hands on the rows of an epoch; it may have been done before, as a whole or in part."""
+
+
+@dataclass(frozen=True)
+class FileSink:
+    """A folder with a file for each epoch that has an answer, in order by name; each appears once, as a whole."""
+
+    folder: Path
+    format: str
+    write: Callable[[Staged, Path], None] | None = None  # for text; parquet is there already
+
+    def publish(self, staged: Staged) -> None:
+        self.folder.mkdir(parents=True, exist_ok=True)
+        suffix = {"parquet": "parquet", "csv": "csv", "json": "json"}[self.format]
+        parts = staged.part.paths(staged.root) if self.write is None else [""]
+        for k, path in enumerate(parts):
+            number = f"-{k}" if len(parts) > 1 else ""
+            target = self.folder / f"{staged.query}-{staged.epoch:010d}{number}.{suffix}"
+            if target.exists():
+                continue
+            temporary = self.folder / f".{target.name}.new"
+            if self.write is None:
+                _link(Path(path), temporary)
+            else:
+                self.write(staged, temporary)
+            _sync(temporary)
+            temporary.replace(target)
+        sync_folder(self.folder)
+
+
+def _link(source: Path, target: Path) -> None:
+    """The same file under another name; a copy where that is in another file system."""
+    target.unlink(missing_ok=True)
+    try:
+        os.link(source, target)
+    except OSError as e:
+        if e.errno not in (errno.EXDEV, errno.EPERM, errno.EOPNOTSUPP, errno.EMLINK):
+            raise
+        shutil.copyfile(source, target)
+
+
+def _sync(path: Path) -> None:
+    with path.open("rb") as f:
+        os.fsync(f.fileno())
+
+
+@dataclass(frozen=True)
+class KafkaSink:
+    """A topic of JSON objects; the key query/t/i/position is the same whenever a row is sent, so that a reader can drop
+    what it has seen."""
+
+    topic: str
+    options: tuple[tuple[str, str], ...]
+
+    def publish(self, staged: Staged) -> None:
+        df = staged.frame
+        key = F.concat_ws(
+            "/", lit(staged.query), F.unix_micros("t").cast("string"), col("i").cast("string"), col("_n").cast("string")
+        )
+        shown = [col(f"`{c}`") for c in df.columns if c != "_n"]
+        value = F.to_json(F.struct(*shown), {"ignoreNullFields": "false", "timestampFormat": _ISO})
+        rows = df.sortWithinPartitions("_n").select(key.alias("key"), value.alias("value"))
+        rows.write.format("kafka").option("topic", self.topic).options(**dict(self.options)).save()
+
+
+_ISO = "yyyy-MM-dd'T'HH:mm:ss.SSSSSSXXX"
+
+
+@dataclass(frozen=True)
+class CallbackSink:
+    """A Python function; after a crash it may be called again with the last epoch, under the same number."""
+
+    callback: Callback
+
+    def publish(self, staged: Staged) -> None:
+        self.callback(staged.frame.orderBy("_n"), staged.epoch)
+
+
+def sink_of(sink: Origin, folder: Path, text: Callable[[Origin, Staged, Path], None]) -> Sink:
+    """The sink that INSERT INTO names; `text` writes csv and json as a batch run does."""
+    if sink.format not in FORMATS:
+        raise DataError(f"INSERT INTO {sink.format} is not known", hint=nearest(sink.format, FORMATS))
+    if sink.format == "kafka":
+        if "kafka.bootstrap.servers" not in dict(sink.options):
+            raise DataError(
+                f"INSERT INTO kafka {sink.path!r} does not say where the broker is",
+                hint="OPTIONS (kafka.bootstrap.servers = 'host:9092')",
+            )
+        return KafkaSink(sink.path, sink.options)
+    if sink.format == "parquet":
+        return FileSink(folder / sink.path, "parquet")
+    return FileSink(folder / sink.path, sink.format, lambda staged, path: text(sink, staged, path))

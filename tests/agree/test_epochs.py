@@ -1,0 +1,124 @@
+"""The law of epochs: for every cut of the input, and every shuffle within the lateness, the answers of the epochs, one
+behind the other, are the answer of the historic run."""
+
+from __future__ import annotations
+
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from random import Random
+
+import pytest
+from pyspark.sql import SparkSession
+
+from astralq import StreamQuery, range_, rows, tumble, unbounded
+from astralq.errors import AstralError
+from astralq.model import Data, Stream
+from astralq.runtime.watermark import Progress, watermark
+from astralq.spark import Engine
+from astralq.timeline import BatchId, Duration, Instant
+from tests.agree.compare import Rows, on_model, same
+from tests.agree.epochs import in_epochs, last_instant, times_of
+from tests.agree.test_queries import drawn
+from tests.queries import Case, S
+
+
+@dataclass(frozen=True)
+class Arrival:
+    """Tuples and changes in the order in which they arrive, and where the input is cut."""
+
+    watermarks: list[int]
+    late: int
+
+
+def arriving(case: Case, random: Random) -> Arrival:
+    """Shuffles what comes within a lateness, cuts it anywhere, and follows the watermark."""
+    lateness = Duration(random.choice([0, 0, 1, 3]))
+    sources = times_of(case.query, case.data)
+    events = [(t + random.uniform(0, lateness), t, name) for name, times in sources.items() for t in times]
+    events.sort()
+    cuts = sorted(random.sample(range(len(events) + 1), min(len(events) + 1, random.randint(0, 3))))
+    seen: dict[str, int] = {}
+    released: Instant | None = None
+    found: list[int] = []
+    late = 0
+    for k, (_, t, name) in enumerate(events):
+        if k in cuts:
+            progress = [
+                Progress(Instant(seen[n]) if n in seen else None, None, lateness, waits=bool(sources[n]))
+                for n in sources
+            ]
+            marks = [p.watermark(Instant(0), Instant(0)) for p in progress]
+            now = watermark(marks, released, [])
+            if now is not None and now != released:
+                found.append(now)
+                released = now
+        late += released is not None and t <= released
+        seen[name] = max(seen.get(name, t), t)
+    last = last_instant(case.query, case.data)
+    return Arrival([*(w for w in found if w < last), last], late)
+
+
+def difference(engine: Engine, case: Case, k: int) -> str | None:
+    """What differs between the epochs and the historic run, ready to paste; None if nothing does."""
+    random = Random(k)
+    arrival = arriving(case, random)
+    try:
+        expected: Rows | str = on_model(case.query, case.data)
+    except AstralError as e:
+        expected = f"{type(e).__name__}: {e}"
+    found: Rows | str
+    try:
+        found = in_epochs(engine, case.query, case.data, arrival.watermarks, always_trim=random.random() < 0.8)
+    except Exception as e:
+        found = f"{type(e).__name__}: {e}"
+    if isinstance(expected, list) and isinstance(found, list) and same(expected, found) and not arrival.late:
+        return None
+    return f"{case}\nepochs up to {arrival.watermarks}, {arrival.late} late\nhistoric {expected}\nepochs   {found}"
+
+
+def test_generated_queries_give_the_same_answer_in_any_epochs(
+    spark: SparkSession, request: pytest.FixtureRequest
+) -> None:
+    trials = drawn(request.config.getoption("--trials") // 5)
+    engine = Engine(spark)
+    with ThreadPoolExecutor(2) as pool:
+        found = list(pool.map(lambda k: difference(engine, trials[k], k), range(len(trials))))
+    wrong = [d for d in found if d is not None]
+    assert wrong == [], "\n\n".join(wrong)
+
+
+DATA: Data = {
+    "S": Stream.of(
+        (BatchId(Instant(t), i), (a, b))
+        for t, i, a, b in [
+            (1, 0, 1, 4),
+            (1, 1, 2, 3),
+            (2, 0, 1, 2),
+            (2, 0, 1, 9),
+            (5, 0, 2, 1),
+            (9, 0, 1, 1),
+            (9, 1, 2, 2),
+        ]
+    )
+}
+
+
+@pytest.mark.parametrize(
+    "query",
+    [
+        S[rows(2)].istream()[range_("3 us")].aggregate("sum(b) AS b", by="a"),
+        S[range_("2 us")].dstream()[rows(3)].rstream(),
+        S[tumble("4 us")].aggregate("count(*) AS n", "avg(b) AS m").rstream("4 us")[rows(1)],
+        S[unbounded()].aggregate("max(b) AS b", by="a").istream()[range_("1 us", slide="2 us")].dstream(),
+    ],
+    ids=["rows", "range", "tumble", "unbounded"],
+)
+def test_windows_over_streamers_do_not_see_where_epochs_end(spark: SparkSession, query: StreamQuery) -> None:
+    expected = on_model(query, DATA)
+    for cuts in ([9], [1, 9], [1, 2, 5, 9], [0, 4, 8, 9]):
+        assert in_epochs(Engine(spark), query, DATA, cuts) == expected, cuts
+
+
+def test_a_cut_inside_an_instant_releases_none_of_it() -> None:
+    """With a lateness of nothing, more tuples of the greatest timestamp may still come."""
+    assert watermark([Progress(Instant(7), None, Duration(0)).watermark(Instant(0), Instant(0))], None, []) == 6
