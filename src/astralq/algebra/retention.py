@@ -5,9 +5,22 @@ from __future__ import annotations
 from enum import Enum
 
 from astralq.algebra.base import Operator
-from astralq.algebra.relational import GroupBy, Project, Rename, Select
+from astralq.algebra.domain import Domain, Floor
+from astralq.algebra.relational import (
+    Distinct,
+    Divide,
+    GroupBy,
+    Join,
+    Product,
+    Project,
+    Rename,
+    Select,
+    SetOperation,
+    ValueSetOperation,
+)
 from astralq.algebra.schedules import AtInstants, Continuous, Loop, Measure, Periodic, Schedule
 from astralq.algebra.scopes import Back, Bound, Linear
+from astralq.algebra.sources import RelationSource, Validity
 from astralq.algebra.streamers import DStream, Identity, IStream, RStream
 from astralq.algebra.windows import Window, WindowSpec
 from astralq.expr.safety import can_fail, mergeable
@@ -128,3 +141,30 @@ def want_of_changes(op: Operator) -> Want:
     """The same for the changes of a relation."""
     window = window_below(op)
     return Want.NEW if window is not None and is_landmark(window.spec.scope.lo) else Want.HELD
+
+
+def is_quiet(op: Operator, t0: Instant, since: Instant, until: Instant) -> bool:
+    """Whether a relation certainly does not change in the half-open interval (since, until], whatever comes.
+
+    That is so where none of its windows is evaluated in it.
+    """
+    match op:
+        case Window():
+            schedule = op.spec.schedule
+            if not isinstance(schedule, Periodic) or schedule.measure is not Measure.TIME:
+                return False
+            return _next(schedule.origin(t0) + op.spec.delay, schedule.every, since) > until
+        case Domain(transform_=Floor(every)):
+            return op.during is None and _next(t0, every, since) > until
+        case RelationSource():
+            return op.validity is Validity.CONSTANT
+        case Select() | Project() | Rename() | GroupBy() | Distinct() | Join() | Product():
+            return all(is_quiet(c, t0, since, until) for c in op.children)
+        case SetOperation() | ValueSetOperation() | Divide():
+            return all(is_quiet(c, t0, since, until) for c in op.children)
+    return False
+
+
+def _next(origin: int, every: int, since: Instant) -> int:
+    """The first of origin + k·every, k ≥ 0, after an instant."""
+    return max(origin, origin - (origin - since - 1) // every * every)

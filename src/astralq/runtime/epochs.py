@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import shutil
 import threading
+import time
 from collections.abc import Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
@@ -20,6 +21,7 @@ from astralq.runtime.folders import Folders
 from astralq.runtime.points import passed
 from astralq.runtime.queries import ContinuousQuery, Standing, check_same, is_stored
 from astralq.runtime.records import Record, newest, numbers, read_record, write_record
+from astralq.runtime.sessions import Sessions
 from astralq.runtime.sinks import Sink, Staged
 from astralq.runtime.spool import Spool
 from astralq.runtime.state import InFiles, Part, parts_of
@@ -89,7 +91,12 @@ class Epochs:
     counts: dict[str, list[int]] = field(default_factory=dict)  # of each source, rows that came and were rejected
     _last_answers: dict[str, Part] = field(default_factory=dict)
     _fingerprints: dict[str, Record] = field(default_factory=dict)
-    _lock: threading.RLock = field(default_factory=threading.RLock)
+    gate: threading.Lock = field(default_factory=threading.Lock)  # where there are few cores, one job at a time
+
+    seconds: float = 0.0  # that the last epoch took
+
+    def __post_init__(self) -> None:
+        self.sessions = Sessions(self.spark)
 
     # Recovery
 
@@ -132,7 +139,8 @@ class Epochs:
 
     def do(self, intent: Intent) -> None:
         """Does an epoch, the first time or again."""
-        with self._lock:
+        with self.gate:
+            began = time.perf_counter()
             aims = {q: aim for q, aim in intent.aims.items() if q in self.queries}
             done = dict(zip(aims, self._all(lambda q: self._evaluate(q, aims[q], intent), aims), strict=True))
             passed("output staged", intent.epoch)
@@ -154,6 +162,7 @@ class Epochs:
             passed("output published", intent.epoch)
             self._remove_old()
             passed("old files removed", intent.epoch)
+            self.seconds = time.perf_counter() - began
 
     def _counted(self, source: str, intent: Intent) -> list[int]:
         """How many rows of a source have come up to an epoch, and how many of them were rejected."""
@@ -177,26 +186,28 @@ class Epochs:
 
     def _evaluate(self, name: str, aim: Aim, intent: Intent) -> Done:
         query, standing = self.queries[name], self.standings[name]
-        spark, folders = self.spark, self.folders
+        folders = self.folders
+        taken = {
+            s.name: self.spools[s.name].holding(standing.since, aim.until, intent.taken[s.name]) for s in query.coming
+        }
+        released = sum(self.spools[s.name].count(standing.since, aim.until, intent.taken[s.name]) for s in query.coming)
+        spark = self.sessions.of(released + standing.rows)
         late = sum(self._set_aside(name, s.name, intent) for s in query.coming)
         memory = InFiles(
             spark, folders, name, intent.epoch, standing.tables, standing.facts, always_trim=self.always_trim
         )
         frames: dict[str, DataFrame] = {}
         ranges: dict[tuple[str, int], Range] = {}
-        released = 0
         for source in query.sources:
             if is_stored(source):
                 assert isinstance(source, RelationSource)
-                frames[source.name] = self._stored(query, source)
+                frames[source.name] = self.stored(query, source, spark)
                 continue
             spool, upto = self.spools[source.name], intent.taken[source.name]
             frames[source.name] = spool.between(spark, standing.since, aim.until, upto)
-            batches = spool.holding(standing.since, aim.until, upto)
-            released += sum(m.rows for m in batches)
             for attribute in spool.doubles:
                 found = Range(0, 0.0, 0, False)
-                for m in batches:
+                for m in taken[source.name]:
                     found = found.with_(m.ranges[attribute])
                 ranges[source.name, source.declared.index(attribute)] = found
         run = Run(
@@ -210,8 +221,10 @@ class Epochs:
         )
         staged = folders.staged(name, intent.epoch)
         answer = numbered_history(run, standing.written, small=released <= SMALL)
-        answer.write.mode("overwrite").parquet(str(staged))
-        part = Part.of(folders.root, staged)
+        part = Part(str(staged.relative_to(folders.root)), (), 0)
+        if answer is not None:
+            answer.write.mode("overwrite").parquet(str(staged))
+            part = Part.of(folders.root, staged)
         tables, facts = memory.finish()
         passed("state written", intent.epoch)
         since = after_closing(aim.until, query.ticks) if aim.closing else aim.until
@@ -220,14 +233,16 @@ class Epochs:
         )
         return Done(standing, part)
 
-    def _stored(self, query: ContinuousQuery, source: RelationSource) -> DataFrame:
+    def stored(self, query: ContinuousQuery, source: RelationSource, spark: SparkSession) -> DataFrame:
         """A stored relation: as it is now if it is scanned, else as it was when the query began."""
         if source.name in query.scanned:
-            return read_frame(self.spark, source, query.folder)
+            return read_frame(spark, source, query.folder)
         path = self.folders.stored(query.name, source.name)
-        if not (path / "_SUCCESS").exists():
-            read_frame(self.spark, source, query.folder).write.mode("overwrite").parquet(str(path))
-        return self.spark.read.parquet(str(path))
+        done = path.with_name(f"{source.name}.json")
+        if not done.exists():
+            read_frame(spark, source, query.folder).write.mode("overwrite").parquet(str(path))
+            write_record(done, {})
+        return spark.read.parquet(str(path))
 
     def _set_aside(self, name: str, source: str, intent: Intent) -> int:
         """Writes down what came too late for a query in the batches of an epoch; how many tuples that were."""

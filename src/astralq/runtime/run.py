@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import threading
-import time
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field, replace
@@ -26,6 +25,9 @@ from astralq.spark.sources import Sources
 from astralq.timeline import EPOCH, Duration, Instant, duration
 
 SECOND = duration("1 s")
+
+FEW = 4
+"""Up to how many cores what comes in and what is answered take turns: together both would only be slower."""
 
 
 @dataclass(frozen=True)
@@ -123,7 +125,9 @@ class ContinuousRun:
             return max((m.last for m in made[0].markers.values() if m.last is not None), default=EPOCH)
 
         found = self._input(source, folder, last)
-        spool = Spool(source.name, self.folders, found.schema, found.doubles, found.read, self.wake)
+        few = self.spark.sparkContext.defaultParallelism <= FEW
+        gate = self.epochs.gate if few else None
+        spool = Spool(source.name, self.folders, found.schema, found.doubles, found.read, self.wake, gate)
         made.append(spool)
         spool.load()
         self._inputs[source.name] = found
@@ -158,7 +162,6 @@ class ContinuousRun:
     def step(self, *, closing: bool = False) -> bool:
         """An epoch, if there is something to do."""
         with self._steps:
-            began = time.perf_counter()
             for spool in self.epochs.spools.values():
                 spool.check()
             taken = self.epochs.taken | {name: s.last for name, s in self.epochs.spools.items()}
@@ -166,7 +169,7 @@ class ContinuousRun:
             if not aims and not self._late(taken):
                 return False
             self.epochs.intend(Intent(self.epochs.epoch + 1, taken, aims))
-            self._report(time.perf_counter() - began)
+            self._report()
             return True
 
     def _aim(self, name: str, closing: bool) -> Aim | None:
@@ -199,7 +202,7 @@ class ContinuousRun:
             found += [m.last for m in markers if m.last is not None]
         stored = [s for s in query.sources if isinstance(s, RelationSource) and s.valid_from is not None]
         if stored:
-            frames = {s.name: self.epochs._stored(query, s) for s in stored}
+            frames = {s.name: self.epochs.stored(query, s, self.spark) for s in stored}
             found += [t.last for t in Sources(frames).times(stored, t0) if t.last is not None]
         return max(found)
 
@@ -284,7 +287,7 @@ class ContinuousRun:
                 spool.query.stop()
         self._open.close()
 
-    def _report(self, seconds: float) -> None:
+    def _report(self) -> None:
         epochs = self.epochs
         queries = tuple(
             QueryProgress(q, s.since, s.released, s.late, s.written, s.rows, s.size)
@@ -293,5 +296,7 @@ class ContinuousRun:
         )
         newest = [m.last for s in epochs.spools.values() for m in s.markers.values() if m.last is not None]
         rows, rejected = (sum(c[k] for c in epochs.counts.values()) for k in (0, 1))
-        self.last_progress = RunProgress(epochs.epoch, rows, rejected, max(newest, default=None), seconds, queries)
+        self.last_progress = RunProgress(
+            epochs.epoch, rows, rejected, max(newest, default=None), epochs.seconds, queries
+        )
         self.tell(self.last_progress)

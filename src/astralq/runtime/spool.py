@@ -6,9 +6,11 @@ import shutil
 import threading
 import time
 from collections.abc import Callable, Mapping
+from contextlib import nullcontext
 from dataclasses import dataclass, field
 from typing import Any
 
+import pyarrow.dataset as ds  # type: ignore[import-untyped]
 from pyspark.sql import DataFrame, Observation, SparkSession
 from pyspark.sql import functions as F  # noqa: N812
 from pyspark.sql.streaming import StreamingQuery
@@ -66,6 +68,7 @@ class Spool:
     doubles: tuple[str, ...]
     read: Callable[[DataFrame, int], DataFrame]  # a batch as rows with _t, _problem and _row
     wake: threading.Event
+    gate: threading.Lock | None = None
     markers: dict[int, Marker] = field(default_factory=dict)
     query: StreamingQuery | None = None
     failure: BaseException | None = None
@@ -86,7 +89,8 @@ class Spool:
         if batch in self.markers:
             return
         try:
-            marker = self._write(df, batch)
+            with self.gate or nullcontext():
+                marker = self._write(df, batch)
         except Exception as e:
             self.failure = e
             self.wake.set()
@@ -138,6 +142,25 @@ class Spool:
             if m.batch <= upto and m.first is not None and m.last is not None
             if m.first <= until and (since is None or m.last > since)
         ]
+
+    def count(self, since: Instant | None, until: Instant, upto: int) -> int:
+        """How many rows of batches up to a number are in the half-open interval (since, until].
+
+        Only batches at its ends are looked into, and of those only the timestamps.
+        """
+        found = 0
+        for m in self.holding(since, until, upto):
+            assert m.first is not None
+            assert m.last is not None
+            if m.last <= until and (since is None or m.first > since):
+                found += m.rows
+                continue
+            inside = ds.field("_t") <= until
+            if since is not None:
+                inside = inside & (ds.field("_t") > since)
+            files = [str(f) for f in self.folders.spool(self.name, m.batch).glob("part-*")]
+            found += ds.dataset(files, format="parquet").count_rows(filter=inside)
+        return found
 
     def new(self, after: int, upto: int) -> list[Marker]:
         """The batches in the half-open interval (after, upto] of numbers."""

@@ -41,6 +41,12 @@ def group_by(op: GroupBy, frame: RelationFrame, run: Run, *, edge: str = "") -> 
     return _Grouping(op, frame, run, edge).result()
 
 
+def keep_panes(op: GroupBy, frame: RelationFrame, run: Run, *, edge: str) -> None:
+    """Only merges new rows into the panes of an edge; nobody looks at the groups' rows."""
+    grouping = _Grouping(op, frame, run, edge)
+    grouping._with_panes(*grouping._named(grouping.rows()))
+
+
 @dataclass(frozen=True)
 class _Grouping:
     op: GroupBy
@@ -75,7 +81,18 @@ class _Grouping:
         if not all(mergeable(a) for _, a in self.op.aggregates):
             here = replace(self, frame=current(self.frame, self.run))
             return here._directly(here.rows())
-        rows = self.rows()
+        named, plans, merges = self._named(self.rows())
+        invertible = all(p.invertible for p in plans)
+        if self.edge:
+            named = self._with_panes(named, plans, merges)
+        states = self._states(self._from_now(named, invertible=invertible), merges, invertible=invertible)
+        found = self._relation(states, [p.final for p in plans])
+        if self.run.since is not None:
+            return current(found, self.run)
+        return replace(found, lifetime=self._stride) if self._one_step or self._few_steps else found
+
+    def _named(self, rows: DataFrame) -> tuple[DataFrame, list[Plan], dict[str, str]]:
+        """The rows as partial values with their intervals; the aggregates' plans; and how partial values merge."""
         plans = [
             plan(j, a, lambda j, a: self._layout(rows, j, a), self.order) for j, (_, a) in enumerate(self.op.aggregates)
         ]
@@ -96,14 +113,7 @@ class _Grouping:
             )
             if lifetime is not None:
                 named = named.withColumn("tt", col("ft") + lit(lifetime))
-        invertible = all(p.invertible for p in plans)
-        if self.edge:
-            named = self._with_panes(named, plans, merges)
-        states = self._states(self._from_now(named, invertible=invertible), merges, invertible=invertible)
-        found = self._relation(states, [p.final for p in plans])
-        if self.run.since is not None:
-            return current(found, self.run)
-        return replace(found, lifetime=self._stride) if self._one_step or self._few_steps else found
+        return named, plans, merges
 
     def _with_panes(self, named: DataFrame, plans: Sequence[Plan], merges: dict[str, str]) -> DataFrame:
         """New panes, merged with those that the edge has kept: rows of one group that come and go together."""

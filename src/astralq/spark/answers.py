@@ -28,8 +28,20 @@ def history(run: Run) -> DataFrame:
     return _shown(df.sort(*by), run)
 
 
-def numbered_history(run: Run, first: int, *, small: bool) -> DataFrame:
-    """The same with each row's place in the answer as _n, from a first one on; a small one is sorted by one task."""
+def numbered_history(run: Run, first: int, *, small: bool) -> DataFrame | None:
+    """The same with each row's place in the answer as _n, from a first one on; a small one is sorted by one task.
+
+    None where it is known that nothing happens.
+    """
+    compiler = Compiler(run)
+    if compiler.is_silent():
+        op, want = run.query, Want.HELD
+        if op.kind is Kind.STREAM:
+            compiler.stream(op)
+        else:
+            want = want_of_changes(op)
+            compiler.advance(op, want)
+        return None
     df, by = _happened(run)
     if small:
         df = df.repartition(1).sortWithinPartitions(*by).withColumn("_n", F.monotonically_increasing_id())

@@ -22,7 +22,7 @@ from astralq.algebra.relational import (
     SetOperation,
     ValueSetOperation,
 )
-from astralq.algebra.retention import Want, want_of_group, want_of_streamer
+from astralq.algebra.retention import Want, is_quiet, want_of_group, want_of_streamer
 from astralq.algebra.schedules import Continuous, Measure
 from astralq.algebra.scopes import Back, Scope
 from astralq.algebra.sneeql import RowWindows, Scan, TimeWindows, WindowsProduct
@@ -35,7 +35,7 @@ from astralq.errors import PlanError
 from astralq.expr.nodes import SPATIAL_AGGREGATES, Column, Expr
 from astralq.expr.safety import can_fail
 from astralq.spark import domain, joins, relations, sneeql, sources, streamers, streams, windows
-from astralq.spark.aggregates import group_by
+from astralq.spark.aggregates import group_by, keep_panes
 from astralq.spark.bags import bag_operation
 from astralq.spark.batches import NEVER, at, le, literal, lt
 from astralq.spark.columns import col, lit
@@ -93,6 +93,9 @@ class Compiler:
             case IStream() | DStream() | RStream():
                 if op.child.kind is Kind.WINDOWS:
                     return sneeql.stream_of_windows(op, self.windows(op.child), run)
+                if op.every is None and self._quiet(op.child):
+                    self.advance(op.child, want_of_streamer(op))
+                    return streams.nothing(op.schema, run)
                 child = self.relation(op.child, want=want_of_streamer(op))
                 return streamers.stream_of(op, child, run, edge=self._edge("every", op))
             case BandJoin():
@@ -123,6 +126,40 @@ class Compiler:
         else:
             joined = joins.join_near(join, left, right, op.within_rows, self.run)
         return streamers.stream_of(streamer, relations.project(project, joined), self.run)
+
+    # What only goes on
+
+    def _quiet(self, op: Operator) -> bool:
+        run = self.run
+        return run.continues and run.since is not None and is_quiet(op, run.t0, run.since, run.end)
+
+    def is_silent(self) -> bool:
+        """Whether the query certainly has no answer in this epoch; what it keeps has to go on all the same."""
+        query = self.run.query
+        while query.kind is Kind.STREAM and isinstance(query, Select | Project | Rename):
+            query = query.child
+        if isinstance(query, IStream | DStream | RStream):
+            return query.every is None and query.child.kind is Kind.RELATION and self._quiet(query.child)
+        return query.kind is Kind.RELATION and self._quiet(query)
+
+    def advance(self, op: Operator, want: Want = Want.HELD, *, ordered: bool = True) -> None:
+        """Takes what has come to the edges below an operator whose relation nobody looks at in this epoch."""
+        match op:
+            case GroupBy():
+                below, needs = want_of_group(op), _looks_at_order(op)
+                if below in (Want.NEW, Want.SOON):
+                    child = self.relation(op.child, ordered=needs, want=below)
+                    keep_panes(op, child, self.run, edge=self._edge("panes", op))
+                else:
+                    self.advance(op.child, below, ordered=needs)
+            case Select():
+                needs = ordered or reads_position(op.condition, op.child.schema)
+                self.advance(op.child, want, ordered=needs)
+            case Project():
+                needs = ordered or any(reads_position(e, op.child.schema) for _, e in op.items)
+                self.advance(op.child, want, ordered=needs)
+            case _:
+                self.relation(op, ordered=ordered, want=want)
 
     def _near(self, sides: Sequence[Operator], rows: int | None) -> list[RelationFrame]:
         """Both sides of a band join; by position, a tuple is kept until the other side's positions are past it."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
-from pyspark.sql import Column, DataFrame, Window
+from pyspark.sql import Column, DataFrame, SparkSession, Window
 from pyspark.sql import functions as F  # noqa: N812
 
 from astralq.algebra.sources import UNITS, RelationSource, SensedSource, StreamSource, Validity
@@ -44,6 +44,11 @@ class Sources:
     ranges: dict[tuple[str, int], Range] = field(default_factory=dict)
     _times: dict[tuple[str, int], Times] = field(default_factory=dict)
     _streams: dict[str, StreamFrame] = field(default_factory=dict)
+
+    @property
+    def session(self) -> SparkSession:
+        """The session of the given DataFrames."""
+        return next(iter(self.given.values())).sparkSession
 
     def frame(self, source: Source) -> DataFrame:
         """The source's rows as they were given, with its attributes as c0, c1, … and the stamp if it has one."""

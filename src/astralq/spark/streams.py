@@ -10,10 +10,13 @@ from pyspark.sql import functions as F  # noqa: N812
 from astralq.algebra.relational import Project, Select
 from astralq.algebra.stream_ops import Spread
 from astralq.algebra.ticks import Tick
+from astralq.schema import Schema
 from astralq.spark.columns import col, lit
+from astralq.spark.context import Run
 from astralq.spark.expressions import Names, bounding_boxes, compiled, reads_position
 from astralq.spark.frames import StreamFrame, attributes, columns
 from astralq.spark.scan import Shares, numbered
+from astralq.spark.sources import spark_type
 from astralq.timeline import Instant
 
 
@@ -36,6 +39,13 @@ def _plain(stream: StreamFrame) -> StreamFrame:
     if stream.numbered:
         return replace(stream, df=df.withColumnRenamed("n", "p0"), order=("p0",))
     return replace(stream, df=df)
+
+
+def nothing(schema: Schema, run: Run) -> StreamFrame:
+    """A stream without tuples."""
+    types = [f"c{k} {spark_type(a.type)}" for k, a in enumerate(schema)]
+    df = run.sources.session.createDataFrame([], ", ".join([*types, "t bigint"]))
+    return StreamFrame(df, schema, (), flat=True)
 
 
 def select(op: Select, stream: StreamFrame, run: Shares) -> StreamFrame:

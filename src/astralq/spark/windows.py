@@ -387,8 +387,11 @@ class _Windows:
         needed = (start.t if self.want is Want.NEW else end.t) > last
         if known_at_once(self.spec):
             needed = needed & lt(start, end)
-        elif is_over(self.spec.schedule, last):
-            needed = needed & (start.t < NEVER)
+        else:
+            # A tuple that leaves where it would enter is in no window; as long as it is not known, it may be.
+            needed = needed & (lt(start, end) | (end.t == NEVER))
+            if is_over(self.spec.schedule, last):
+                needed = needed & (start.t < NEVER)
         stored = [c for c in ("kp", "kd", "kx", "ky", "gone", "gap") if c in df.columns]
         df = df.withColumn("_needed", F.coalesce(needed, lit(False)))
         if "p" not in df.columns:
