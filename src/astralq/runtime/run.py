@@ -8,6 +8,7 @@ from contextlib import ExitStack
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
+from pyspark.errors import StreamingQueryException
 from pyspark.sql import DataFrame, SparkSession
 
 from astralq.algebra.base import Kind
@@ -234,7 +235,11 @@ class ContinuousRun:
         if self.settings.once:
             for spool in list(self.epochs.spools.values()):
                 if spool.query is not None:
-                    spool.query.awaitTermination()
+                    try:
+                        spool.query.awaitTermination()
+                    except StreamingQueryException:
+                        spool.check()
+                        raise
             self.step(closing=True)
             return
         pause = self.settings.trigger / 1e6

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import os
 import shutil
 import sys
@@ -57,6 +58,8 @@ def session(master: str | None = None, conf: Mapping[str, str] | None = None) ->
     # PySpark logs every failed query with Java's stack; ours are told by the one who asked.
     for name in ("DataFrameQueryContextLogger", "SQLQueryContextLogger"):
         PySparkLogger.getLogger(name).disabled = True
+    # What fails inside a batch of a stream is told by the one who asked, too.
+    logging.getLogger("py4j.clientserver").disabled = True
     with _quiet() as said:
         try:
             return builder.getOrCreate()
