@@ -19,6 +19,7 @@ from astralq.runtime.folders import Folders
 from astralq.runtime.inputs import Input, frame_input, idle_after, open_input
 from astralq.runtime.progress import QueryProgress, RunProgress
 from astralq.runtime.queries import ContinuousQuery, Source
+from astralq.runtime.sensing import sensed_input
 from astralq.runtime.sinks import Sink
 from astralq.runtime.spool import Spool, clock
 from astralq.runtime.watermark import Progress, watermark
@@ -95,7 +96,7 @@ class ContinuousRun:
             self.epochs.register(query, sink)
             for source in query.coming:
                 if source.name not in self.epochs.spools:
-                    self.epochs.spools[source.name] = self._spool(source, query.folder)
+                    self.epochs.spools[source.name] = self._spool(source, query)
                     if self._thread is not None:
                         self._listen(self.epochs.spools[source.name])
         self.wake.set()
@@ -119,13 +120,13 @@ class ContinuousRun:
 
     # Sources
 
-    def _spool(self, source: Source, folder: Path) -> Spool:
+    def _spool(self, source: Source, query: ContinuousQuery) -> Spool:
         made: list[Spool] = []
 
         def last() -> Instant:
             return max((m.last for m in made[0].markers.values() if m.last is not None), default=EPOCH)
 
-        found = self._input(source, folder, last)
+        found = self._input(source, query, last)
         few = self.spark.sparkContext.defaultParallelism <= FEW
         gate = self.epochs.gate if few else None
         spool = Spool(source.name, self.folders, found.schema, found.doubles, found.read, self.wake, gate)
@@ -134,13 +135,14 @@ class ContinuousRun:
         self._inputs[source.name] = found
         return spool
 
-    def _input(self, source: Source, folder: Path, last: Callable[[], Instant]) -> Input:
+    def _input(self, source: Source, query: ContinuousQuery, last: Callable[[], Instant]) -> Input:
         if source.name in self.given:
             assert not isinstance(source, SensedSource)
             return frame_input(self.spark, source, self.given[source.name])
         if isinstance(source, SensedSource):
-            raise PlanError(f"the sensed stream {source.name} cannot be followed yet")
-        return open_input(self.spark, source, folder, last)
+            readings = self.folders.readings(source.name)
+            return sensed_input(self.spark, source, query.folder, readings, query.t0)
+        return open_input(self.spark, source, query.folder, last)
 
     def _listen(self, spool: Spool) -> None:
         """Starts the streaming query of a source; what is there at once is taken at once."""
@@ -191,7 +193,8 @@ class ContinuousRun:
         arrived = max((m.arrived for m in markers), default=None)
         lateness = source.lateness if isinstance(source, StreamSource) else NOTHING
         waits = not (isinstance(source, RelationSource) and spool.caught_up)
-        beat = self._heartbeats.get(source.name)
+        # All sites have been asked for a tick when its batch is there.
+        beat = greatest if isinstance(source, SensedSource) else self._heartbeats.get(source.name)
         return Progress(greatest, arrived, lateness, idle_after(source, self.settings.idle), waits, beat)
 
     def _last_instant(self, query: ContinuousQuery, since: Instant | None) -> Instant:

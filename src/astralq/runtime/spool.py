@@ -108,8 +108,8 @@ class Spool:
         metrics = [
             F.count(F.when(good, 1)).alias("good"),
             F.count(F.when(~good, 1)).alias("bad"),
-            F.min(F.when(good, col("_t"))).alias("first"),
-            F.max(F.when(good, col("_t"))).alias("last"),
+            F.min("_t").alias("first"),
+            F.max("_t").alias("last"),
         ]
         for k, name in enumerate(self.doubles):
             metrics += range_columns(F.when(good, col(f"`{name}`")), f"r{k}_")

@@ -12,7 +12,7 @@ from pyspark.sql import Column, DataFrame
 from astralq.algebra.base import Operator
 from astralq.algebra.observation import check_ends, first_observed
 from astralq.algebra.relational import Distinct, GroupBy, Join, Product, Project, Rename, Select
-from astralq.algebra.sources import RelationSource, StreamSource
+from astralq.algebra.sources import RelationSource, SensedSource, StreamSource
 from astralq.algebra.streamers import DStream, IStream, RStream
 from astralq.algebra.ticks import Tick
 from astralq.algebra.windows import Window
@@ -68,8 +68,10 @@ class Run:
 
     @cached_property
     def _times(self) -> list[Times]:
-        check_ends(self.query, self.t0_or_none, self.until)
-        found = [op for op in self.query.walk() if isinstance(op, StreamSource | RelationSource)]
+        if self.memory is None:
+            check_ends(self.query, self.t0_or_none, self.until)
+        kinds = StreamSource | RelationSource if self.memory is None else StreamSource | RelationSource | SensedSource
+        found = [op for op in self.query.walk() if isinstance(op, kinds)]
         return self.sources.times(found, self.t0)
 
     @property

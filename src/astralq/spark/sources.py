@@ -84,7 +84,7 @@ class Sources:
             self._streams[source.name] = _received(source, self.frame(source))
         return self._streams[source.name]
 
-    def times(self, sources: Sequence[StreamSource | RelationSource], t0: Instant) -> list[Times]:
+    def times(self, sources: Sequence[Source], t0: Instant) -> list[Times]:
         """What the timestamps from t0 on say, of all sources in one pass."""
         asked = {s.name: s for s in sources if (s.name, t0) not in self._times}
         every: DataFrame | None = None
@@ -114,9 +114,9 @@ class Sources:
             self.ranges[key] = double_range(self.frame(source), col(f"c{place}"))
         return self.ranges[key]
 
-    def _moments(self, source: StreamSource | RelationSource) -> DataFrame | None:
+    def _moments(self, source: Source) -> DataFrame | None:
         """The batch identifiers of a source's rows; None for a relation that does not change."""
-        if isinstance(source, StreamSource):
+        if not isinstance(source, RelationSource):
             stream = self.stream(source)
             return stream.df.select("t", stream.batch.index.alias("i"))
         names = [n for n in (source.valid_from, source.valid_to, source.at) if n is not None]

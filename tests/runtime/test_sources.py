@@ -1,0 +1,268 @@
+"""What comes in: late and unusable rows, silent sources, old files, stored relations, logs of changes, sensors."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections import Counter
+from pathlib import Path
+
+import pytest
+from pyspark.sql import SparkSession
+
+from astralq.engine import Engine
+from astralq.errors import DataError, PlanError
+from astralq.runtime import run as running
+from astralq.timeline import Instant, duration
+from tests.runtime.live import Live
+
+S = "CREATE STREAM s (k INT, v DOUBLE, ts BIGINT) FROM csv 's' TIMESTAMP BY ts UNIT SECONDS;\n"
+
+
+def live(spark: SparkSession, folder: Path, text: str, idle: str | None = None) -> Live:
+    (folder / "s").mkdir(exist_ok=True)
+    return Live(spark, folder, text, None if idle is None else duration(idle))
+
+
+def test_an_answer_in_epochs_and_to_the_end_is_that_of_a_batch_run(spark: SparkSession, tmp_path: Path) -> None:
+    """A file ends in the middle of an instant, with a lateness of nothing: none of it is late."""
+    found = live(spark, tmp_path, S + "SELECT k, sum(v) AS total FROM s [ROWS 3] GROUP BY k;")
+    for lines in (["1,1,1", "2,2,1", "1,3,2"], ["2,4,2", "1,5,2", "1,6,3"], ["2,7,3"]):
+        found.feed("s", lines)
+        with found.opened() as run:
+            found.go_on(run)
+    found.close()
+    assert found.answer() == found.historic()
+    assert not (found.checkpoint / "late").exists()
+
+
+def test_what_comes_too_late_is_set_aside_and_counted(spark: SparkSession, tmp_path: Path) -> None:
+    found = live(spark, tmp_path, S + "ISTREAM(SELECT k, v FROM s [RANGE 2 SECONDS]);")
+    for lines in (["1,1,1", "1,2,9"], ["1,3,4", "2,4,3", "1,5,10"], ["1,6,12"]):
+        found.feed("s", lines)
+        with found.opened() as run:
+            found.go_on(run)
+            progress = run.last_progress
+    assert progress is not None
+    assert progress.queries[0].late == 2
+    late = spark.read.parquet(str(found.checkpoint / "late" / "s" / "1-2")).collect()
+    assert sorted((r.k, r.v, r.ts) for r in late) == [(1, 3.0, 4), (2, 4.0, 3)]
+
+
+def test_rows_that_cannot_be_used_are_set_aside_with_the_reason(spark: SparkSession, tmp_path: Path) -> None:
+    found = live(spark, tmp_path, S + "ISTREAM(SELECT k, v FROM s [RANGE 2 SECONDS]);")
+    found.feed("s", ["1,1.5,1", "one,2,2", "1,2", "1,2.5,", "1,3.5,3"])
+    with found.opened() as run:
+        found.go_on(run)
+        assert run.last_progress is not None
+        assert (run.last_progress.rows, run.last_progress.rejected) == (5, 3)
+    found.close()
+    assert [r[2:] for r in found.answer()] == [(1, 1.5), (1, 3.5)]
+    lines = [
+        json.loads(line)
+        for f in (found.checkpoint / "rejected" / "s" / "0").glob("part-*")
+        for line in f.read_text().splitlines()
+    ]
+    reasons = {r["row"]: r["reason"] for r in lines}
+    assert set(reasons) == {"one,2,2", "1,2", "1,2.5,"}
+    assert "'one' in 'k' is not an INT" in reasons["one,2,2"]
+    assert "is not 3 values" in reasons["1,2"]
+    assert "it has no 'ts', so no timestamp" in reasons["1,2.5,"]
+
+
+def test_files_are_read_however_old_they_are(spark: SparkSession, tmp_path: Path) -> None:
+    found = live(spark, tmp_path, S + "ISTREAM(SELECT k FROM s [NOW]);")
+    found.feed("s", ["1,1,1"], modified=1_700_000_000.0)
+    found.feed("s", ["2,1,2"], modified=1_000_000_000.0)
+    found.close()
+    assert [r[2] for r in found.answer()] == [1, 2]
+
+
+class Clock:
+    """A clock that tests set."""
+
+    def __init__(self) -> None:
+        self.now = Instant(1_700_000_000_000_000)
+
+    def __call__(self) -> Instant:
+        return self.now
+
+
+def test_a_silent_source_lets_windows_expire_within_two_triggers(
+    spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Two sources; one has been silent for longer than it may be: the other one goes on, and so does the clock."""
+    text = S + S.replace("STREAM s", "STREAM q").replace("'s'", "'q'")
+    found = live(
+        spark, tmp_path, text + "DSTREAM(SELECT * FROM s [RANGE 3 SECONDS] UNION ALL SELECT * FROM q [NOW]);", "5 s"
+    )
+    (tmp_path / "q").mkdir()
+    clock = Clock()
+    monkeypatch.setattr(running, "clock", clock)
+    monkeypatch.setattr("astralq.runtime.spool.clock", clock)
+    found.feed("s", ["1,1,10"])
+    with found.opened() as run:
+        found.go_on(run)
+        assert run.last_progress is None, "q has not come, and is not idle yet"
+        clock.now = Instant(clock.now + duration("6 s"))
+        steps = [run.step() for _ in range(2)]
+        assert any(steps)
+    assert [(r[0].second, *r[2:]) for r in found.answer()] == [(13, 1, 1.0, 10)]
+
+
+def test_a_heartbeat_says_that_nothing_comes_any_more(spark: SparkSession, tmp_path: Path) -> None:
+    found = live(spark, tmp_path, S + "DSTREAM(SELECT k FROM s [RANGE 3 SECONDS]);")
+    found.feed("s", ["1,1,10"])
+    with found.opened() as run:
+        found.go_on(run)
+        assert found.answer() == []
+        run.heartbeat("s", Instant(20_000_000))
+        run.step()
+    assert [(r[0].second, r[2]) for r in found.answer()] == [(13, 1)]
+
+
+def test_a_stored_relation_is_read_again_by_every_scan(spark: SparkSession, tmp_path: Path) -> None:
+    text = S + "CREATE RELATION r (k INT, name STRING) FROM csv 'r.csv';\n"
+    text += "ISTREAM(SELECT s.k, name FROM s [NOW] JOIN r [SCAN 10 SECONDS] ON s.k = r.k);"
+    found = live(spark, tmp_path, text)
+    (tmp_path / "r.csv").write_text("1,old\n")
+    found.feed("s", ["1,1,5", "1,1,8"])
+    with found.opened() as run:
+        found.go_on(run)
+    (tmp_path / "r.csv").write_text("1,new\n")
+    found.feed("s", ["1,1,9", "1,1,12"])
+    found.close()
+    assert [r[3] for r in found.answer()] == ["old", "old", "old", "new"]
+
+
+def test_a_stored_relation_is_otherwise_as_it_was_when_the_query_began(spark: SparkSession, tmp_path: Path) -> None:
+    text = S + "CREATE RELATION r (k INT, name STRING) FROM csv 'r.csv';\n"
+    text += "ISTREAM(SELECT s.k, name FROM s [NOW] JOIN r ON s.k = r.k);"
+    found = live(spark, tmp_path, text)
+    (tmp_path / "r.csv").write_text("1,old\n")
+    found.feed("s", ["1,1,5", "1,1,8"])
+    with found.opened() as run:
+        found.go_on(run)
+    (tmp_path / "r.csv").write_text("1,new\n")
+    found.feed("s", ["1,1,12"])
+    found.close()
+    assert [r[3] for r in found.answer()] == ["old", "old", "old"]
+
+
+def test_a_relation_follows_its_log_of_changes(spark: SparkSession, tmp_path: Path) -> None:
+    text = S + "CREATE RELATION r (k INT, name STRING, op STRING, at BIGINT) FROM csv 'r' "
+    text += "CHANGES BY op AT at UNIT SECONDS KEY (k);\nISTREAM(SELECT s.k, name FROM s [NOW] JOIN r ON s.k = r.k);"
+    found = live(spark, tmp_path, text)
+    found.feed("r", ["1,a,+,1", "2,b,+,2"])
+    found.feed("s", ["1,1,3", "2,1,4"])
+    with found.opened() as run:
+        found.go_on(run)
+    found.feed("r", ["1,c,+,6", "2,b,-,7"])
+    found.feed("s", ["1,1,5", "1,1,8", "2,1,9"])
+    with found.opened() as run:
+        found.go_on(run)
+    found.close()
+    assert found.answer() == found.historic()
+    assert [r[2:] for r in found.answer()] == [(1, "a"), (2, "b"), (1, "a"), (1, "c")]
+
+
+SENSOR = """
+import pathlib, time
+def measure(site, t):
+    with open(pathlib.Path(__file__).parent / "calls.txt", "a") as f:
+        f.write(f"{site} {t}\\n")
+    if site == 2:
+        raise ValueError("broken")
+    if site == 3:
+        time.sleep(4)
+    return (site * 1.5,)
+"""
+
+
+def test_a_sensor_is_asked_once_at_every_tick_and_a_broken_or_slow_one_stops_no_other(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    (tmp_path / "sensor_of_this_test.py").write_text(SENSOR)
+    text = (
+        "CREATE STREAM road (site INT, time TIMESTAMP, temp DOUBLE) SENSED EVERY 1 SECOND AT SITES (1, 2, 3, 4) "
+        "FROM python 'sensor_of_this_test:measure' OPTIONS (timeout = '300 milliseconds');\n"
+        "ISTREAM(SELECT site, temp FROM road [NOW]);"
+    )
+    out: list[tuple[object, ...]] = []
+    engine = Engine(spark)
+
+    def started() -> object:
+        return engine.start(
+            text,
+            checkpoint=tmp_path / "c",
+            folder=tmp_path,
+            sink=lambda df, _: out.extend(tuple(r) for r in df.collect()),
+        )
+
+    handle = started()
+    wait_for(lambda: len(out) >= 4)
+    handle.run.close()  # type: ignore[attr-defined]  # as a crash would, without ending the epoch in good order
+    handle.run.stopping.set()  # type: ignore[attr-defined]
+    handle.run.join(30)  # type: ignore[attr-defined]
+    before = len(out)
+    handle = started()
+    wait_for(lambda: len(out) >= before + 4)
+    handle.stop()  # type: ignore[attr-defined]
+    calls = Counter((tmp_path / "calls.txt").read_text().splitlines())
+    assert set(calls.values()) == {1}
+    ticks = sorted({int(c.split()[1]) for c in calls})
+    assert ticks == list(range(ticks[0], ticks[-1] + 1, 1_000_000)), "no tick is left out"
+    assert {r[2] for r in out} == {1, 4}
+    rejected = "".join(f.read_text() for f in (tmp_path / "c" / "rejected" / "road").rglob("part-*"))
+    assert "broken" in rejected
+    assert "took longer than 0.3 s" in rejected
+
+
+def wait_for(condition: object, seconds: float = 60) -> None:
+    end = time.monotonic() + seconds
+    while not condition():  # type: ignore[operator]
+        assert time.monotonic() < end, "it takes too long"
+        time.sleep(0.1)
+
+
+def test_a_query_with_a_new_source_joins_a_run_and_another_leaves_it(spark: SparkSession, tmp_path: Path) -> None:
+    found = live(spark, tmp_path, S)
+    found.feed("s", ["1,1,1", "1,2,3"])
+    found.feed("q", ["7,1,1", "8,2,3"])
+    first: list[object] = []
+    second: list[object] = []
+    handle = Engine(spark).start(
+        S + "ISTREAM(SELECT k, v FROM s [NOW]);",
+        checkpoint=tmp_path / "c",
+        folder=tmp_path,
+        sink=lambda df, _: first.extend(r.v for r in df.collect()),
+    )
+    wait_for(lambda: first == [1.0])
+    other = S.replace("STREAM s", "STREAM q").replace("'s'", "'q'")
+    handle.add_query(
+        other + "ISTREAM(SELECT k FROM q [NOW]);",
+        name="2",
+        sink=lambda df, _: second.extend(r.k for r in df.collect()),
+    )
+    wait_for(lambda: second == [7])
+    assert list(handle.status.queries) == ["1", "2"]
+    handle.drop_query("1")
+    found.feed("q", ["9,1,5"])
+    wait_for(lambda: second == [7, 8])
+    assert handle.status.active
+    handle.stop()
+    assert list(handle.status.queries) == ["2"]
+    assert first == [1.0]
+
+
+def test_what_would_keep_everything_is_refused_with_what_to_write_instead(spark: SparkSession, tmp_path: Path) -> None:
+    text = S + "ISTREAM(SELECT s.k FROM s [UNBOUNDED] JOIN s [NOW] AS n ON s.k = n.k);"
+    with pytest.raises(PlanError, match=r"WINDOW \[UNBOUNDED\] keeps the tuples") as told:
+        Engine(spark).start(text, checkpoint=tmp_path / "c", folder=tmp_path, sink="out")
+    assert "[RANGE 1 DAY]" in str(told.value)
+    assert "--allow-unbounded-state" in str(told.value)
+
+
+def test_a_folder_that_is_not_there_is_an_error(spark: SparkSession, tmp_path: Path) -> None:
+    with pytest.raises(DataError, match="there is no file or folder 's' for the stream s"):
+        Engine(spark).start(S + "ISTREAM(SELECT k FROM s [NOW]);", checkpoint=tmp_path / "c", folder=tmp_path, sink="o")
