@@ -1,4 +1,4 @@
-"""A Kafka broker of one node on this machine, for tests: fetched from Maven Central, started and stopped by the test."""
+"""A Kafka broker of one node on this machine: fetched from Maven Central, started and stopped by the test."""
 
 from __future__ import annotations
 

@@ -67,6 +67,8 @@ def connector(statements: tuple[Statement, ...], conf: dict[str, str]) -> dict[s
         ]
     if not any(o is not None and o.format == "kafka" for o in origins):
         return {}
+    if "kafka" in conf.get("spark.jars", "") + conf.get("spark.jars.packages", ""):
+        return {}  # the user brings it along
     import pyspark
 
     given = conf.get("spark.jars.packages", "")
