@@ -19,7 +19,8 @@ from astralq.algebra.sources import Origin, RelationSource, StreamSource
 from astralq.errors import DataError
 from astralq.model.files import read_sources
 from astralq.schema import Schema
-from astralq.spark.files import explain_failure, read_frame
+from astralq.spark.blame import explain_failure
+from astralq.spark.files import read_frame
 from tests.support import sec
 
 KV = "k INT, v DOUBLE"

@@ -114,7 +114,7 @@ def _of_window(op: Window, want: Want) -> Iterator[Kept]:
     if want is Want.NEW:
         yield Kept(op, f"the tuples{each} that wait for an evaluation", grows)
     else:
-        yield Kept(op, f"the tuples{each} that {spec} holds, or will hold", _endless(spec) or grows)
+        yield Kept(op, f"the tuples{each} that it holds, or will hold", _endless(spec) or grows)
 
 
 def _endless(spec: WindowSpec) -> str | None:

@@ -37,7 +37,7 @@ class Question:
         try:
             yield
         except Exception as e:
-            from astralq.spark.files import explain_failure
+            from astralq.spark.blame import explain_failure
 
             for op in self.statement.operator.walk():
                 if isinstance(op, StreamSource | RelationSource):

@@ -2,20 +2,23 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from pyspark.sql import DataFrame
+from pyspark.sql import DataFrame, Window
 from pyspark.sql import functions as F  # noqa: N812
 
-from astralq.algebra.retention import Want
+from astralq.algebra.retention import Want, is_over, known_at_once
+from astralq.algebra.windows import WindowSpec
 from astralq.schema import Schema
-from astralq.spark.batches import at, choose, le, literal
+from astralq.spark.batches import NEVER, Id, at, choose, le, literal, lt
 from astralq.spark.columns import col, lit, long
 from astralq.spark.context import Run
 from astralq.spark.frames import Choice, Key, Phi, RelationFrame, StreamFrame, attributes, columns, interval
 from astralq.spark.memory import Memory
+from astralq.timeline import Instant
 
 
 def remembered(stream: StreamFrame, edge: str, memory: Memory) -> StreamFrame:
@@ -87,3 +90,48 @@ def frame_of(description: Mapping[str, Any], df: DataFrame, schema: Schema) -> R
 
     rest: dict[str, Any] = {k: tuple(v) if k == "stamp" else v for k, v in description.items() if k != "phi"}
     return RelationFrame(df, schema, phi(description["phi"]), **rest)
+
+
+_TUPLE = re.compile(r"t|i|n|[cqpo]\d+")
+"""The columns of a stream's own tuples: their stamp, their attributes, and what they are ordered by."""
+
+_KEPT = ("kp", "kd", "kx", "ky", "gone")
+"""What a kept tuple knows of itself: its position in its part, how far that had travelled, the last place that was
+known, and whether it is only there for the others."""
+
+
+def needed_tuples(df: DataFrame, spec: WindowSpec, want: Want, start: Id, end: Id, last: Instant) -> DataFrame:
+    """The tuples of a window that are wanted after an epoch, given where each one enters and leaves it.
+
+    Where positions count, these are the last ones of each part without a gap: from the batch of the first that is
+    wanted, and the position before it, which lookups may ask for.
+    """
+    needed = (start.t if want is Want.NEW else end.t) > last
+    if known_at_once(spec):
+        needed = needed & lt(start, end)
+    else:
+        # A tuple that leaves where it would enter is in no window; as long as it is not known, it may be.
+        needed = needed & (lt(start, end) | (end.t == NEVER))
+        if is_over(spec.schedule, last):
+            needed = needed & (start.t < NEVER)
+    df = df.withColumn("_needed", F.coalesce(needed, lit(False)))
+    own = [c for c in df.columns if _TUPLE.fullmatch(c)]
+    if "p" not in df.columns:
+        return df.where("_needed").select(*columns(own))
+    if "gone" in df.columns:
+        df = df.withColumn("_needed", col("_needed") & ~F.coalesce(col("gone"), lit(False)))
+    df = df.drop(*(c for c in _KEPT if c in df.columns))
+    parts = [c for c in df.columns if re.fullmatch(r"g\d+", c)]
+    if "b0" not in df.columns:
+        batch = [c for c in ("t", "i") if c in df.columns]
+        df = df.withColumn("b0", F.min("p").over(Window.partitionBy(*parts, *batch)))
+    ends = {"_first": F.min(F.when(col("_needed"), col("b0"))), "_last": F.max("p")}
+    if parts:
+        df = df.withColumns({name: c.over(Window.partitionBy(*parts)) for name, c in ends.items()})
+    else:
+        df = df.crossJoin(F.broadcast(df.agg(*(c.alias(name) for name, c in ends.items()))))
+    made = [col("p").alias("kp"), (~col("_needed")).alias("gone")]
+    if "d" in df.columns:
+        made += [col("d").alias("kd"), col("lx").alias("kx"), col("ly").alias("ky")]
+    kept = df.where((col("p") >= col("_first") - 1) | (col("p") == col("_last")))
+    return kept.select(*columns(own), *made)

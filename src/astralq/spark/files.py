@@ -14,7 +14,6 @@ from dataclasses import dataclass, replace
 from functools import reduce
 from pathlib import Path
 from typing import Any
-from urllib.parse import unquote
 
 from pyspark.errors import AnalysisException
 from pyspark.sql import Column, DataFrame, SparkSession
@@ -24,13 +23,12 @@ from astralq.algebra.sources import Origin, RelationSource, StreamSource
 from astralq.errors import DataError, nearest
 from astralq.model import formats
 from astralq.model.files import called, described, find_files
-from astralq.model.formats import SUFFIXES, File, check_options, read_files
+from astralq.model.formats import SUFFIXES, File
 from astralq.schema import Schema
 from astralq.spark.options import LISTING, charset, check_option_names, given
 from astralq.spark.reading import (
     FILE,
     HINT,
-    MARK,
     READ_AS,
     Reading,
     from_rows,
@@ -47,7 +45,6 @@ _NOWHERE = "\u0001\u0002\u0001"
 """Text that no line holds: as a separator it makes a csv line one value, as a null value it is never met."""
 _CLOSED = "."
 """Appended to a csv line as a further value; a quoted value without an end swallows it, which gives it away."""
-_LARGEST_EXPLAINED = 32 * 2**20
 _SAMPLE = 1_000
 
 
@@ -401,73 +398,3 @@ def _jdbc(spark: SparkSession, origin: Origin, source: StreamSource | RelationSo
     shown = f"jdbc {origin.path!r}"
     reading = _columns_reading(frame, dict(frame.dtypes), source.declared, shown, stored=False)
     return reading.frame(source.declared, described(source))
-
-
-# What went wrong
-
-
-def explain_failure(source: StreamSource | RelationSource, folder: Path, error: BaseException) -> DataError | None:
-    """What a failed job says about a source's data, in the model's words; None if it says nothing about it.
-
-    The model reads the file that failed again, as it can tell rows and lines; a file that is too large for that, or not
-    a local one, is named with the value only.
-    """
-    origin = source.origin
-    if origin is None or origin.format not in (*SUFFIXES, "jdbc"):
-        return None
-    text = str(error)
-    raised = re.search(rf"\[{MARK} {re.escape(described(source))}\] (.*?) SQLSTATE: P0001", text, re.S)
-    read = re.search(r"\[FAILED_READ_FILE.*?reading file (\S+?)\.\s", text)
-    malformed = re.search(r"TextParsingException|MALFORMED_RECORD_IN_PARSING", text)
-    if raised is None and read is None and malformed is None:
-        return None
-    files = _local(origin, folder, source)
-    path = raised[1].split(": ")[0].split(" is not")[0] if raised else read[1] if read else None
-    named = [f for f in files if path is None or _is(f, path)]
-    if read and not named and not read[1].startswith(re.split(r"[*?\[{]", origin.path)[0]):
-        return None
-    if named and _small(named) and _known(origin, source):
-        try:
-            read_files(origin, named, source.declared)
-        except DataError as told:
-            return told
-        if path is None:
-            return None  # a malformed record, but of another source
-    if raised:
-        message, _, hint = raised[1].partition(HINT)
-        return DataError(message.replace(path or "", named[0].shown, 1) if named else message, hint=hint or None)
-    if read:
-        return DataError(f"{named[0].shown if named else path} cannot be read: {_reason(text)}")
-    if origin.format != ("csv" if "TextParsingException" in text else "json"):
-        return None
-    return DataError(f"{origin.path} has a record that is not {origin.format}: {_reason(text)}")
-
-
-def _local(origin: Origin, folder: Path, source: StreamSource | RelationSource) -> list[File]:
-    try:
-        return find_files(origin, folder, described(source)) if origin.format in SUFFIXES else []
-    except DataError:
-        return []
-
-
-def _is(file: File, path: str) -> bool:
-    """Whether a path as Spark writes it, file:/… with %-escapes, is the file."""
-    return unquote(re.sub(r"^file:/+", "/", path)) == str(file.path.absolute())
-
-
-def _small(files: Sequence[File]) -> bool:
-    return sum(f.path.stat().st_size for f in files) <= _LARGEST_EXPLAINED
-
-
-def _known(origin: Origin, source: StreamSource | RelationSource) -> bool:
-    """Whether the model knows all the options; else it could say something else."""
-    try:
-        check_options(origin, described(source))
-    except DataError:
-        return False
-    return True
-
-
-def _reason(text: str) -> str:
-    causes = re.findall(r"(?:Caused by: |Exception: )(.*)", text)
-    return (causes[-1] if causes else text.splitlines()[0])[:200]

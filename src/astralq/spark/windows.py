@@ -8,19 +8,20 @@ closed forms; positions and distances look up the batch of another position.
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from functools import partial
 from itertools import takewhile
 
-from pyspark.sql import Column, DataFrame, Window
+from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F  # noqa: N812
 
-from astralq.algebra.retention import Want, holds_all_at_once, is_over, keeps_tuples, known_at_once
+from astralq.algebra.retention import Want, holds_all_at_once, is_landmark, keeps_tuples
 from astralq.algebra.schedules import Continuous, Measure, Periodic, TimeSchedule
 from astralq.algebra.scopes import Back, BatchStart, Bound, Linear, OfInstant, check_rules, check_window, fixed_width
 from astralq.algebra.windows import WindowSpec
-from astralq.spark.batches import NEVER, Id, at, choose, greatest, lt
+from astralq.spark.batches import NEVER, Id, at, choose, greatest
 from astralq.spark.columns import col, lit, long
 from astralq.spark.context import Run
-from astralq.spark.edges import current, remembered
+from astralq.spark.edges import current, needed_tuples, remembered
 from astralq.spark.evaluations import Evaluations
 from astralq.spark.frames import Grid, Key, RelationFrame, StreamFrame, attributes, columns, holds, interval
 from astralq.spark.positions import Positions
@@ -128,7 +129,7 @@ class _Windows:
             start,
             end,
             lifetime=lifetime,
-            endless=_is_landmark(lo),
+            endless=is_landmark(lo),
             shared=not isinstance(spec.schedule, Continuous),
         )
 
@@ -151,7 +152,7 @@ class _Windows:
             start = greatest(start, positions.batch)
         elif isinstance(scope.lo, Linear) and scope.lo.slope == 0:
             start = choose(col("p") >= scope.lo.offset, start, at(NEVER))
-        return self._frame(stream, df, start, leave, endless=_is_landmark(scope.lo))
+        return self._frame(stream, df, start, leave, endless=is_landmark(scope.lo))
 
     @property
     def _needs_batches(self) -> bool:
@@ -354,7 +355,7 @@ class _Windows:
             start, end = start.moved(self.spec.delay), end.moved(self.spec.delay)
         if self.edge:
             assert self.run.memory is not None
-            self.run.memory.trim(self.edge, lambda: self._needed(df, start, end))
+            self.run.memory.trim(self.edge, partial(needed_tuples, df, self.spec, self.want, start, end, self.run.end))
         if "gone" in df.columns:
             df = df.where(~F.coalesce(col("gone"), lit(False)))
         flat = start.i is None and end.i is None
@@ -379,47 +380,6 @@ class _Windows:
             unseen=True,
             grid=self._grid if shared else None,
         )
-
-    def _needed(self, df: DataFrame, start: Id, end: Id) -> DataFrame:
-        """The tuples that are wanted after this epoch; where positions count, the last ones of each part without a
-        gap, from the batch of the first that is wanted, and the position before it, which lookups may ask for."""
-        last = self.run.end
-        needed = (start.t if self.want is Want.NEW else end.t) > last
-        if known_at_once(self.spec):
-            needed = needed & lt(start, end)
-        else:
-            # A tuple that leaves where it would enter is in no window; as long as it is not known, it may be.
-            needed = needed & (lt(start, end) | (end.t == NEVER))
-            if is_over(self.spec.schedule, last):
-                needed = needed & (start.t < NEVER)
-        stored = [c for c in ("kp", "kd", "kx", "ky", "gone", "gap") if c in df.columns]
-        df = df.withColumn("_needed", F.coalesce(needed, lit(False)))
-        if "p" not in df.columns:
-            return df.where("_needed").select(*columns(self._tuple_columns(df)))
-        if "gone" in df.columns:
-            df = df.withColumn("_needed", col("_needed") & ~F.coalesce(col("gone"), lit(False)))
-        df = df.drop(*stored)
-        parts = [c for c in df.columns if c[0] == "g" and c[1:].isdigit()]
-        batch = [c for c in ("t", "i") if c in df.columns]
-        if "b0" not in df.columns:
-            df = df.withColumn("b0", F.min("p").over(Window.partitionBy(*parts, *batch)))
-        ends = [F.min(F.when(col("_needed"), col("b0"))).alias("_first"), F.max("p").alias("_last")]
-        if parts:
-            part = Window.partitionBy(*parts)
-            df = df.withColumns(
-                {"_first": F.min(F.when(col("_needed"), col("b0"))).over(part), "_last": F.max("p").over(part)}
-            )
-        else:
-            df = df.crossJoin(F.broadcast(df.agg(*ends)))
-        kept = df.where((col("p") >= col("_first") - 1) | (col("p") == col("_last")))
-        made = [col("p").alias("kp"), (~col("_needed")).alias("gone")]
-        if "d" in df.columns:
-            made += [col("d").alias("kd"), col("lx").alias("kx"), col("ly").alias("ky")]
-        return kept.select(*columns(self._tuple_columns(df)), *made)
-
-    def _tuple_columns(self, df: DataFrame) -> list[str]:
-        """The columns of the stream's own tuples."""
-        return [c for c in df.columns if c in ("t", "i", "n") or (c[0] in "cqpo" and c[1:].isdigit())]
 
 
 def quotient_up(value: Column, by: int) -> Column:
@@ -451,7 +411,3 @@ def quotient_down(value: Column, by: int) -> Column:
 def _evaluation(j: Column, every: int, origin: int) -> Column:
     """E_j = o + j·r."""
     return j * lit(every) + lit(origin)
-
-
-def _is_landmark(lo: Bound) -> bool:
-    return isinstance(lo, Linear) and lo.slope == 0

@@ -1,0 +1,83 @@
+"""From Kafka to Kafka, in a process of its own, because Spark needs the connector when it starts.
+
+python -m tests.runtime.kafka_round FOLDER
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+
+from pyspark.sql import SparkSession
+
+from astralq.language import read_script
+from astralq.runtime.queries import ContinuousQuery
+from astralq.runtime.run import ContinuousRun, Settings
+from astralq.runtime.sinks import sink_of
+from astralq.runtime.text import write_text_file
+from astralq.spark.session import session
+from tests.runtime.kafka import broker, connector_jars
+
+
+def send(spark: SparkSession, address: str, topic: str, lines: list[str]) -> None:
+    df = spark.createDataFrame([(line,) for line in lines], "value string").coalesce(1)
+    df.write.format("kafka").option("kafka.bootstrap.servers", address).option("topic", topic).save()
+
+
+def received(spark: SparkSession, address: str, topic: str) -> list[tuple[str, dict[str, object]]]:
+    reader = spark.read.format("kafka").option("kafka.bootstrap.servers", address).option("subscribe", topic)
+    rows = reader.load().selectExpr("CAST(key AS STRING) AS key", "CAST(value AS STRING) AS value").collect()
+    return [(r.key, json.loads(r.value)) for r in rows]
+
+
+def main(folder: Path) -> None:
+    with broker(folder) as found:
+        spark = session("local[2]", {"spark.jars": connector_jars(), "spark.sql.shuffle.partitions": "2"})
+        options = f"kafka.bootstrap.servers = '{found.address}'"
+        text = (
+            f"CREATE STREAM s (k INT, v DOUBLE, ts TIMESTAMP) FROM kafka 'in' OPTIONS ({options}) TIMESTAMP BY ts;\n"
+            f"CREATE STREAM c (k INT, v DOUBLE, ts BIGINT) FROM kafka 'csv' OPTIONS ({options}, value = 'csv') "
+            "TIMESTAMP BY ts UNIT SECONDS;\n"
+            f"INSERT INTO kafka 'out' OPTIONS ({options}) "
+            "ISTREAM(SELECT * FROM s [NOW] UNION ALL SELECT k, v, CAST(ts AS TIMESTAMP) FROM c [NOW]);"
+        )
+        statement = read_script(text).queries[0]
+        assert statement.sink is not None
+        query = ContinuousQuery("1", statement.operator, None, folder, statement.sink)
+        sink = sink_of(statement.sink, folder, write_text_file)
+        second = "2026-01-01T00:00:0{}Z"
+        rounds = [
+            (
+                [f'{{"k": {k}, "v": {k}.5, "ts": "{second.format(k)}"}}' for k in (1, 2)] + ["not json"],
+                ["7,1.5,1767225602"],
+            ),
+            ([f'{{"k": {k}, "v": null, "ts": "{second.format(k)}"}}' for k in (3, 4)], ["8,2.5,1767225605", "9,x,3"]),
+        ]
+        for lines, csv in rounds:
+            send(spark, found.address, "in", lines)
+            send(spark, found.address, "csv", csv)
+            run = ContinuousRun(spark, folder / "c", Settings(once=True))
+            run.open([(query, sink)])
+            try:
+                run.listen()
+                run.work()
+            finally:
+                run.close()
+            progress = run.last_progress
+            assert progress is not None
+            counts = (progress.rows, progress.rejected)
+            # What was published is published again: the keys are the same.
+            run.epochs._publish(run.epochs.epoch, run.epochs._last_answers)
+        assert counts == (8, 2)
+        rows = received(spark, found.address, "out")
+        by_key = dict(rows)
+        assert all(by_key[key] == value for key, value in rows), "one key, one row"
+        ordered = sorted(by_key.items(), key=lambda row: int(row[0].split("/")[3]))
+        assert [(v["k"], v["v"]) for _, v in ordered] == [(1, 1.5), (2, 2.5), (7, 1.5), (3, None), (4, None), (8, 2.5)]
+        assert ordered[0][0] == "1/1767225601000000/0/0"
+        print("equal")
+
+
+if __name__ == "__main__":
+    main(Path(sys.argv[1]))
