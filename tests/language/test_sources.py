@@ -205,3 +205,13 @@ def test_a_change_log_without_a_key_takes_out_the_oldest_equal_row() -> None:
     text = "CREATE RELATION z (op STRING, ts TIMESTAMP, id INT) FROM csv 'z.csv' CHANGES BY op AT ts;"
     data: Data = {"z": [("+", sec(1), 7), ("+", sec(2), 7), ("-", sec(3), 7)]}
     assert answer(bound("SELECT id FROM z", declared=text), data) == [("+", 1, 0, 7), ("+", 2, 0, 7), ("-", 3, 0, 7)]
+
+
+def test_an_options_name_may_have_dots_as_in_spark() -> None:
+    script = read_script(
+        "CREATE STREAM s (v INT, ts TIMESTAMP) FROM kafka 'topic' "
+        "OPTIONS (kafka.bootstrap.servers = 'here:9092', kafka.group.id = 'g') TIMESTAMP BY ts; SELECT * FROM s [NOW];"
+    )
+    (source,) = [op for op in script.queries[0].operator.walk() if isinstance(op, StreamSource)]
+    assert source.origin is not None
+    assert dict(source.origin.options) == {"kafka.bootstrap.servers": "here:9092", "kafka.group.id": "g"}

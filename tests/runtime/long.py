@@ -142,9 +142,8 @@ def main() -> None:
     for k in range(0, len(found), tenth):
         part = found[k : k + tenth]
         kept = {q: int(median([a.rows[q] for a in part])) for q in part[0].rows}
-        print(
-            f"epoch {k + 1}: {median([a.seconds for a in part]):.2f} s, {kept}, {part[-1].files} files, {part[-1].memory} MB"
-        )
+        seconds = median([a.seconds for a in part])
+        print(f"epoch {k + 1}: {seconds:.2f} s, {kept}, {part[-1].files} files, {part[-1].memory} MB")
     print(growth(found))
 
 

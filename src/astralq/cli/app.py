@@ -154,7 +154,7 @@ def start(
         if not source.script.queries:
             raise DataError(f"{file} has no query", hint="declare sources, then write a query")
         with Told(progress) as tell:
-            start_all(
+            status = start_all(
                 source,
                 checkpoint,
                 once=once,
@@ -166,6 +166,7 @@ def start(
                 master=master,
                 conf={k: v for k, _, v in (pair.partition("=") for pair in conf or [])},
             )
+    raise typer.Exit(status)
 
 
 @app.command(epilog="Example: astralq explain buoys.aql")

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import signal
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -32,8 +34,8 @@ def start_all(
     tell: Callable[[RunProgress], None],
     master: str | None,
     conf: dict[str, str],
-) -> None:
-    """Runs all queries of a file, until they are done or somebody stops them."""
+) -> int:
+    """Runs all queries of a file, until they are done or somebody stops them; the status to exit with."""
     from astralq.runtime.queries import ContinuousQuery
     from astralq.runtime.run import ContinuousRun, Settings
     from astralq.runtime.sinks import sink_of
@@ -52,10 +54,31 @@ def start_all(
         queries = [ContinuousQuery(str(s.number), s.operator, s.t0, source.folder, s.sink) for s in statements]
         run.open(list(zip(queries, sinks, strict=True)))
         try:
-            run.listen()
-            run.work()
+            with stopped_by_signals(run.ask_to_stop) as signals:
+                run.listen()
+                run.work()
         finally:
             run.close()
+    return 128 + signals[0] if signals and signals[0] == signal.SIGINT else 0
+
+
+@contextmanager
+def stopped_by_signals(stop: Callable[[], None]) -> Iterator[list[int]]:
+    """Ctrl-C and SIGTERM end a run after the epoch that is under way; a second one ends it at once."""
+    seen: list[int] = []
+
+    def handle(number: int, _: object) -> None:
+        seen.append(number)
+        stop()
+        if len(seen) > 1:
+            raise KeyboardInterrupt
+
+    before = {s: signal.signal(s, handle) for s in (signal.SIGINT, signal.SIGTERM)}
+    try:
+        yield seen
+    finally:
+        for s, handler in before.items():
+            signal.signal(s, handler)
 
 
 def connector(statements: tuple[Statement, ...], conf: dict[str, str]) -> dict[str, str]:

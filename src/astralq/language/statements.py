@@ -156,6 +156,11 @@ class StatementParser(ScalarSQL.Parser):
     def _options(self) -> tuple[tuple[str, str], ...]:
         def option() -> tuple[str, str]:
             name = self._name("an option's name").text
+            while self._match(TokenType.DOT):  # kafka.bootstrap.servers, as in Spark
+                part = self._parse_id_var(any_token=True)
+                if not isinstance(part, exp.Identifier):
+                    self.raise_error("expected the rest of the option's name")
+                name += f".{part.this}"
             if not self._match(TokenType.EQ):
                 self.raise_error("expected = and a value in quotes")
             return name, self._string("the option's value").text

@@ -81,6 +81,7 @@ class Epochs:
 
     spark: SparkSession
     folders: Folders
+    given: dict[str, DataFrame] = field(default_factory=dict)  # stored relations that are DataFrames
     always_trim: bool = False
     queries: dict[str, ContinuousQuery] = field(default_factory=dict)
     standings: dict[str, Standing] = field(default_factory=dict)
@@ -123,7 +124,7 @@ class Epochs:
 
     def resume(self) -> None:
         """Publishes the last commit unless that has been done, and does again what was begun after it."""
-        if not self.folders.is_published(self.epoch):
+        if self.epoch and not self.folders.is_published(self.epoch):
             self._publish(self.epoch, self._last_answers)
         path = self.folders.intents / f"{self.epoch + 1}.json"
         if path.exists():
@@ -240,7 +241,9 @@ class Epochs:
         path = self.folders.stored(query.name, source.name)
         done = path.with_name(f"{source.name}.json")
         if not done.exists():
-            read_frame(spark, source, query.folder).write.mode("overwrite").parquet(str(path))
+            given = self.given.get(source.name)
+            rows = read_frame(spark, source, query.folder) if given is None else given
+            rows.write.mode("overwrite").parquet(str(path))
             write_record(done, {})
         return spark.read.parquet(str(path))
 

@@ -6,6 +6,7 @@ file gives the same rows in both.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import reduce
@@ -131,10 +132,14 @@ def _files(spark: SparkSession, source: Source, origin: Origin, folder: Path) ->
     names = ("maxFilesPerTrigger", "maxBytesPerTrigger", "recursiveFileLookup", "pathGlobFilter", "latestFirst")
     wanted = {k: v for k, v in origin.options if k.lower() in map(str.lower, names)}
     options = {"maxFileAge": _AGE, "maxFilesPerTrigger": "1000", **wanted}
+    alone = bool(bases) and Path(place).is_file()
+    if alone:
+        # Spark follows folders: the one that the file is in, and in it this file only.
+        options["pathGlobFilter"] = re.sub(r"([\\*?\[\]{}])", r"\\\1", Path(place).name)
+        place = str(Path(place).parent)
     reader = spark.readStream.format("binaryFile").schema(_FILE).options(**options)
     stream = reader.load(place).select("path")
     suffixes = tuple(s + packed for s in SUFFIXES[origin.format] for packed in ("", ".gz"))
-    alone = bases and Path(place).is_file()
 
     def read(df: DataFrame, batch: int) -> DataFrame:
         # Only the names of files come to the driver.
@@ -243,12 +248,13 @@ def _callable(source: Source, origin: Origin, folder: Path) -> Read:
 
 
 def frame_input(spark: SparkSession, source: Source, stream: DataFrame) -> Input:
-    """A user's own streaming DataFrame, with the declared attributes as columns."""
+    """A user's own DataFrame, with the declared attributes as columns; one that does not stream is there at once."""
 
     def read(df: DataFrame, batch: int) -> DataFrame:
+        df = df if stream.isStreaming else stream
         values = [col(f"`{a.name}`").cast(spark_type(a.type)).alias(f"c{k}") for k, a in enumerate(source.declared)]
         return df.select(*values, lit(None).cast("string").alias(PROBLEM), F.to_json(F.struct("*")).alias(ROW))
 
     doubles = tuple(a.name for a in source.declared if a.type.name == "DOUBLE")
     stamped = _stamped(source, read, lambda: Instant(0), ())
-    return Input(stream, stamped, spool_schema(spark, source), doubles)
+    return Input(stream if stream.isStreaming else None, stamped, spool_schema(spark, source), doubles)

@@ -22,7 +22,7 @@ from astralq.runtime.queries import ContinuousQuery, Source
 from astralq.runtime.sensing import sensed_input
 from astralq.runtime.sinks import Sink
 from astralq.runtime.spool import Spool, clock
-from astralq.runtime.watermark import Progress, watermark
+from astralq.runtime.watermark import EVER, Progress, watermark
 from astralq.spark.sources import Sources
 from astralq.timeline import EPOCH, Duration, Instant, duration
 
@@ -49,12 +49,12 @@ class ContinuousRun:
     spark: SparkSession
     checkpoint: Path
     settings: Settings = field(default_factory=Settings)
-    given: dict[str, DataFrame] = field(default_factory=dict)  # streaming DataFrames by the names of sources
+    given: dict[str, DataFrame] = field(default_factory=dict)  # DataFrames by the names of sources
     tell: Callable[[RunProgress], None] = lambda _: None
 
     def __post_init__(self) -> None:
         self.folders = Folders(self.checkpoint)
-        self.epochs = Epochs(self.spark, self.folders, self.settings.always_trim)
+        self.epochs = Epochs(self.spark, self.folders, self.given, self.settings.always_trim)
         self.wake = threading.Event()
         self.stopping = threading.Event()
         self.began = clock()
@@ -180,7 +180,11 @@ class ContinuousRun:
         if closing:
             return Aim(self._last_instant(query, since), closing=True)
         now = clock()
-        marks = [self._progress(s).watermark(now, self.began) for s in query.coming]
+        sources = [self._progress(s) for s in query.coming]
+        marks = [p.watermark(now, self.began) for p in sources]
+        if all(m == EVER for m in marks):
+            # Only logs of changes, or sources that never came: then these are all there is to wait for.
+            marks = [replace(p, waits=True).watermark(now, self.began) for p in sources]
         until = watermark(marks, since, query.ticks)
         if until is None or until == since or (query.t0 is not None and until < query.t0):
             return None
@@ -239,7 +243,9 @@ class ContinuousRun:
             for spool in list(self.epochs.spools.values()):
                 if spool.query is not None:
                     try:
-                        spool.query.awaitTermination()
+                        while not spool.query.awaitTermination(1):
+                            if self.stopping.is_set():
+                                return
                     except StreamingQueryException:
                         spool.check()
                         raise
@@ -281,10 +287,14 @@ class ContinuousRun:
     def is_active(self) -> bool:
         return self._thread is not None and self._thread.is_alive()
 
-    def stop(self) -> None:
-        """Ends after the epoch that is under way."""
+    def ask_to_stop(self) -> None:
+        """Lets it end after the epoch that is under way, without waiting for that."""
         self.stopping.set()
         self.wake.set()
+
+    def stop(self) -> None:
+        """Ends after the epoch that is under way."""
+        self.ask_to_stop()
         if self._thread is not None and self._thread is not threading.current_thread():
             self._thread.join()
 
