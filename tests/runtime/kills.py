@@ -88,7 +88,9 @@ class Trial:
 
     def _send(self, file: Path) -> None:
         spark = session()
-        df = spark.read.parquet(str(file)).selectExpr("to_json(struct(k, v, ts)) AS value")
+        df = spark.read.parquet(str(file)).selectExpr(
+            "to_json(struct(k, v, ts), map('timestampFormat', \"yyyy-MM-dd'T'HH:mm:ss.SSSSSSXXX\")) AS value"
+        )
         df.write.format("kafka").option("kafka.bootstrap.servers", self.address).option("topic", "in").save()
 
     def start(self, *more: str) -> subprocess.Popen[bytes]:

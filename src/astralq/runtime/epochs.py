@@ -35,7 +35,7 @@ from astralq.spark.sources import Sources
 from astralq.timeline import Instant
 
 SMALL = 200_000
-"""Up to how many new rows an epoch's answer is sorted by one task."""
+"""Up to how many rows an epoch's answer is sorted by one task."""
 
 KEPT = 3
 """How many commits are kept, with all that they refer to: the newest can be damaged."""
@@ -191,7 +191,9 @@ class Epochs:
         taken = {
             s.name: self.spools[s.name].holding(standing.since, aim.until, intent.taken[s.name]) for s in query.coming
         }
-        released = sum(self.spools[s.name].count(standing.since, aim.until, intent.taken[s.name]) for s in query.coming)
+        released = sum(
+            self.spools[s.name].count(self.spark, standing.since, aim.until, intent.taken[s.name]) for s in query.coming
+        )
         spark = self.sessions.of(released + standing.rows)
         late = sum(self._set_aside(name, s.name, intent) for s in query.coming)
         memory = InFiles(
@@ -219,9 +221,12 @@ class Epochs:
             since=standing.since,
             memory=memory,
             closing=aim.closing,
+            new_rows=released,
         )
         staged = folders.staged(name, intent.epoch)
-        answer = numbered_history(run, standing.written, small=released <= SMALL)
+        # An answer is expected to be to its input what it was up to now.
+        expected = released * standing.written / standing.released if standing.released else released
+        answer = numbered_history(run, standing.written, small=expected <= SMALL)
         part = Part(str(staged.relative_to(folders.root)), (), 0)
         if answer is not None:
             answer.write.mode("overwrite").parquet(str(staged))
@@ -256,8 +261,7 @@ class Epochs:
         batches = [m for m in new if m.first is not None and m.first <= since]
         if not batches:
             return 0
-        paths = [str(self.folders.spool(source, m.batch)) for m in batches]
-        rows = self.spark.read.schema(spool.schema).parquet(*paths).where(col("_t") <= since)
+        rows = spool.rows_of(self.spark, batches).where(col("_t") <= since)
         target = self.folders.late(source, name, intent.epoch)
         rows.write.mode("overwrite").parquet(str(target))
         return Part.of(self.folders.root, target).rows

@@ -7,13 +7,13 @@ file gives the same rows in both.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import reduce
 from pathlib import Path
 from urllib.parse import unquote, urlparse
 
-from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812
 from pyspark.sql.types import StructType
 
@@ -45,6 +45,15 @@ _FILE = "path STRING, modificationTime TIMESTAMP, length BIGINT, content BINARY"
 
 
 @dataclass(frozen=True)
+class Files:
+    """Where a batch is files that can be read again as they are: which ones, and how they are read."""
+
+    of: Callable[[DataFrame], list[Path]]
+    read: Callable[[SparkSession, Sequence[Path]], DataFrame]  # rows with _t, _problem and _row
+    time: str | None  # the column that is the timestamp as it is
+
+
+@dataclass(frozen=True)
 class Input:
     """A source as it comes in: its batches, None where all is there at once, and what makes rows of them."""
 
@@ -52,6 +61,7 @@ class Input:
     read: Read
     schema: StructType
     doubles: tuple[str, ...]
+    files: Files | None = None
 
 
 def idle_after(source: Source | SensedSource, default: Duration | None) -> Duration | None:
@@ -89,7 +99,8 @@ def open_input(spark: SparkSession, source: Source, folder: Path, last: Callable
             raise DataError(
                 f"the {described(source)} is from {other}, which cannot be followed", hint=nearest(other, known)
             )
-    return Input(stream, _stamped(source, rows, last, further), spool_schema(spark, source, *further), doubles)
+    files = _files_of(source) if origin.format == "parquet" and not _on_arrival(source) else None
+    return Input(stream, _stamped(source, rows, last, further), spool_schema(spark, source, *further), doubles, files)
 
 
 def _without_ours(origin: Origin) -> Origin:
@@ -99,22 +110,27 @@ def _without_ours(origin: Origin) -> Origin:
 
 def _stamped(source: Source, read: Read, last: Callable[[], Instant], further: tuple[str, ...]) -> Read:
     """Rows with their timestamps: an attribute's, or the time of their arrival."""
-    on_arrival = isinstance(source, StreamSource) and source.timestamp is None
-    name = source.timestamp if isinstance(source, StreamSource) else source.at
 
     def stamped(df: DataFrame, batch: int) -> DataFrame:
-        rows = read(df, batch)
-        problem = F.coalesce(col(PROBLEM), stamp_problem(source))
-        rows = rows.withColumn(PROBLEM, problem)
-        if on_arrival:
-            t = lit(max(clock(), last() + 1))
-        else:
-            assert name is not None
-            t = moment(source, name)
-        values = [col(f"c{k}").alias(a.name) for k, a in enumerate(source.declared)]
-        return rows.select(*values, F.when(col(PROBLEM).isNull(), t).cast("bigint").alias("_t"), *further, PROBLEM, ROW)
+        arrived = lit(max(clock(), last() + 1)) if _on_arrival(source) else None
+        return _with_times(source, read(df, batch), arrived, further)
 
     return stamped
+
+
+def _on_arrival(source: Source) -> bool:
+    return isinstance(source, StreamSource) and source.timestamp is None
+
+
+def _with_times(source: Source, rows: DataFrame, arrived: Column | None, further: tuple[str, ...] = ()) -> DataFrame:
+    rows = rows.withColumn(PROBLEM, F.coalesce(col(PROBLEM), stamp_problem(source)))
+    name = source.timestamp if isinstance(source, StreamSource) else source.at
+    if arrived is None:
+        assert name is not None
+        arrived = moment(source, name)
+    values = [col(f"c{k}").alias(a.name) for k, a in enumerate(source.declared)]
+    t = F.when(col(PROBLEM).isNull(), arrived).cast("bigint").alias("_t")
+    return rows.select(*values, t, *further, PROBLEM, ROW)
 
 
 # Files
@@ -142,8 +158,7 @@ def _files(spark: SparkSession, source: Source, origin: Origin, folder: Path) ->
     suffixes = tuple(s + packed for s in SUFFIXES[origin.format] for packed in ("", ".gz"))
 
     def read(df: DataFrame, batch: int) -> DataFrame:
-        # Only the names of files come to the driver.
-        paths = [Path(unquote(urlparse(r.path).path)) for r in df.collect()]
+        paths = _paths(df)
         chosen = sorted(p for p in paths if alone or p.name.endswith(suffixes))
         found, refused = read_some(df.sparkSession, source, chosen) if chosen else (None, {})
         empty = _nothing(df.sparkSession, source)
@@ -154,6 +169,25 @@ def _files(spark: SparkSession, source: Source, origin: Origin, folder: Path) ->
         return reduce(lambda a, b: a.unionByName(b, allowMissingColumns=True), frames)
 
     return stream, read
+
+
+def _paths(df: DataFrame) -> list[Path]:
+    """The files of a batch: only their names come to the driver."""
+    return [Path(unquote(urlparse(r.path).path)) for r in df.collect()]
+
+
+def _files_of(source: Source) -> Files:
+    def of(df: DataFrame) -> list[Path]:
+        return sorted(p for p in _paths(df) if p.name.endswith(".parquet"))
+
+    def read(spark: SparkSession, paths: Sequence[Path]) -> DataFrame:
+        found, refused = read_some(spark, source, paths)
+        if refused or found is None:
+            raise DataError("; ".join(refused.values()))
+        return _with_times(source, found, None)
+
+    name = source.timestamp if isinstance(source, StreamSource) else source.at
+    return Files(of, read, name if source.unit is None else None)
 
 
 def _nothing(spark: SparkSession, source: Source) -> DataFrame:

@@ -129,7 +129,7 @@ class ContinuousRun:
         found = self._input(source, query, last)
         few = self.spark.sparkContext.defaultParallelism <= FEW
         gate = self.epochs.gate if few else None
-        spool = Spool(source.name, self.folders, found.schema, found.doubles, found.read, self.wake, gate)
+        spool = Spool(source.name, self.folders, found.schema, found.doubles, found.read, self.wake, gate, found.files)
         made.append(spool)
         spool.load()
         self._inputs[source.name] = found

@@ -2,27 +2,36 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 import threading
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass, field
-from typing import Any
+from functools import reduce
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
+import pyarrow as pa  # type: ignore[import-untyped]
 import pyarrow.dataset as ds  # type: ignore[import-untyped]
+import pyarrow.parquet as pq  # type: ignore[import-untyped]
 from pyspark.sql import DataFrame, Observation, SparkSession
 from pyspark.sql import functions as F  # noqa: N812
 from pyspark.sql.streaming import StreamingQuery
 from pyspark.sql.types import StructType
 
-from astralq.errors import AstralError
+from astralq.errors import AstralError, DataError
 from astralq.runtime.folders import Folders
 from astralq.runtime.points import passed
 from astralq.runtime.records import CorruptRecordError, Record, numbers, read_record, write_record
+from astralq.runtime.sessions import LARGE
 from astralq.spark.columns import col
 from astralq.spark.exact import Range, range_columns, range_of
 from astralq.timeline import Instant
+
+if TYPE_CHECKING:
+    from astralq.runtime.inputs import Files
 
 PROBLEM = "_problem"
 """The column that says what is wrong with a row; NULL where nothing is."""
@@ -46,6 +55,7 @@ class Marker:
     last: Instant | None
     arrived: Instant
     ranges: dict[str, Range]
+    linked: bool = False  # the source's own files under a second name, instead of a copy of their rows
 
     @staticmethod
     def from_record(record: Record) -> Marker:
@@ -69,6 +79,7 @@ class Spool:
     read: Callable[[DataFrame, int], DataFrame]  # a batch as rows with _t, _problem and _row
     wake: threading.Event
     gate: threading.Lock | None = None
+    files: Files | None = None
     markers: dict[int, Marker] = field(default_factory=dict)
     query: StreamingQuery | None = None
     failure: BaseException | None = None
@@ -102,9 +113,7 @@ class Spool:
             self.wake.set()
 
     def _write(self, df: DataFrame, batch: int) -> Marker:
-        rows = self.read(df, batch)
         good = col(PROBLEM).isNull()
-        seen = Observation()
         metrics = [
             F.count(F.when(good, 1)).alias("good"),
             F.count(F.when(~good, 1)).alias("bad"),
@@ -113,25 +122,69 @@ class Spool:
         ]
         for k, name in enumerate(self.doubles):
             metrics += range_columns(F.when(good, col(f"`{name}`")), f"r{k}_")
-        target = self.folders.spool(self.name, batch)
-        observed = rows.observe(seen, *metrics).where(good)
-        observed.select(*(col(f"`{n}`") for n in self.schema.names)).write.mode("overwrite").parquet(str(target))
-        found: Mapping[str, Any] = seen.get
+        found: Mapping[str, Any]
+        linked = self._link(df, batch)
+        if linked is not None:
+            rows = linked
+            found = rows.agg(*metrics).collect()[0].asDict()
+        else:
+            rows = self.read(df, batch)
+            seen = Observation()
+            observed = rows.observe(seen, *metrics).where(good)
+            target = self.folders.spool(self.name, batch)
+            observed.select(*(col(f"`{n}`") for n in self.schema.names)).write.mode("overwrite").parquet(str(target))
+            found = seen.get
         if found["bad"]:
             rejected = rows.where(~good).select(col(PROBLEM).alias("reason"), col(ROW).alias("row"))
             rejected.write.mode("overwrite").json(str(self.folders.rejected(self.name, batch)))
         passed("spool rows written", batch)
         ranges = {name: range_of(found, f"r{k}_") for k, name in enumerate(self.doubles)}
-        return Marker(batch, found["good"], found["bad"], found["first"], found["last"], clock(), ranges)
+        return Marker(
+            batch, found["good"], found["bad"], found["first"], found["last"], clock(), ranges, linked is not None
+        )
+
+    def _link(self, df: DataFrame, batch: int) -> DataFrame | None:
+        """The rows of a large batch of files that can be read again: they get a second name in the spool, so that they
+        stay whatever becomes of the first, and nothing is copied. None where that cannot be."""
+        paths = [] if self.files is None else self.files.of(df)
+        try:
+            if self.files is None or sum(pq.ParquetFile(p).metadata.num_rows for p in paths) < LARGE:
+                return None
+            folder = self.folders.spool(self.name, batch)
+            shutil.rmtree(folder, ignore_errors=True)
+            folder.mkdir(parents=True)
+            for k, path in enumerate(paths):
+                os.link(path, folder / f"{k:06d}.parquet")
+            return self.files.read(df.sparkSession, self._links(batch))
+        except (OSError, pa.ArrowException, DataError):
+            return None
+
+    def _links(self, batch: int) -> list[Path]:
+        return sorted(self.folders.spool(self.name, batch).glob("*.parquet"))
 
     # What is in it
 
-    def between(self, spark: SparkSession, since: Instant | None, until: Instant, upto: int) -> DataFrame:
+    def rows_of(self, spark: SparkSession, batches: Sequence[Marker]) -> DataFrame:
+        """The rows of some batches, those that could be used."""
+        copies = [str(self.folders.spool(self.name, m.batch)) for m in batches if not m.linked]
+        links = [path for m in batches if m.linked for path in self._links(m.batch)]
+        frames = [spark.read.schema(self.schema).parquet(*copies)] if copies else []
+        if links:
+            assert self.files is not None
+            rows = self.files.read(spark, links).where(col(PROBLEM).isNull())
+            frames.append(rows.select(*(col(f"`{n}`") for n in self.schema.names)))
+        return reduce(DataFrame.unionByName, frames) if frames else spark.createDataFrame([], self.schema)
+
+    def between(
+        self,
+        spark: SparkSession,
+        since: Instant | None,
+        until: Instant,
+        upto: int,
+        among: Sequence[Marker] | None = None,
+    ) -> DataFrame:
         """The rows of batches up to a number whose timestamps are in the half-open interval (since, until]."""
-        paths = [str(self.folders.spool(self.name, m.batch)) for m in self.holding(since, until, upto)]
-        if not paths:
-            return spark.createDataFrame([], self.schema)
-        df = spark.read.schema(self.schema).parquet(*paths)
+        df = self.rows_of(spark, self.holding(since, until, upto) if among is None else among)
         return df.where((col("_t") <= until) if since is None else (col("_t") > since) & (col("_t") <= until))
 
     def holding(self, since: Instant | None, until: Instant, upto: int) -> list[Marker]:
@@ -143,7 +196,7 @@ class Spool:
             if m.first <= until and (since is None or m.last > since)
         ]
 
-    def count(self, since: Instant | None, until: Instant, upto: int) -> int:
+    def count(self, spark: SparkSession, since: Instant | None, until: Instant, upto: int) -> int:
         """How many rows of batches up to a number are in the half-open interval (since, until].
 
         Only batches at its ends are looked into, and of those only the timestamps.
@@ -155,11 +208,20 @@ class Spool:
             if m.last <= until and (since is None or m.first > since):
                 found += m.rows
                 continue
-            inside = ds.field("_t") <= until
+            time_ = self.files.time if m.linked and self.files is not None else "_t"
+            files = [str(f) for f in self.folders.spool(self.name, m.batch).glob("*.parquet")]
+            rows = ds.dataset(files, format="parquet")
+            names = {n.lower(): n for n in rows.schema.names}
+            kind = pa.null() if time_ is None else rows.schema.field(names[time_.lower()]).type
+            in_micros = kind == pa.int64() or (pa.types.is_timestamp(kind) and kind.unit == "us")
+            if time_ is None or not in_micros or (m.linked and m.rejected):
+                found += self.between(spark, since, until, upto, [m]).count()
+                continue
+            column = ds.field(names[time_.lower()])
+            inside = column <= pa.scalar(until, pa.int64()).cast(kind)
             if since is not None:
-                inside = inside & (ds.field("_t") > since)
-            files = [str(f) for f in self.folders.spool(self.name, m.batch).glob("part-*")]
-            found += ds.dataset(files, format="parquet").count_rows(filter=inside)
+                inside = inside & (column > pa.scalar(since, pa.int64()).cast(kind))
+            found += rows.count_rows(filter=inside)
         return found
 
     def new(self, after: int, upto: int) -> list[Marker]:

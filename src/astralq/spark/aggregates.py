@@ -25,6 +25,7 @@ from astralq.spark.elementary import Elementary
 from astralq.spark.exact import Layout, double_range, recut
 from astralq.spark.expressions import Names
 from astralq.spark.frames import Key, RelationFrame, attributes, columns
+from astralq.spark.memory import edge_name
 from astralq.spark.partials import Plan, layout_from, plan, prepared
 from astralq.spark.provenance import source_column
 from astralq.spark.scan import MERGES, Sequenced, combined, equal
@@ -159,11 +160,29 @@ class _Grouping:
         if a.args[0].type.name != "DOUBLE":
             return layout_from(rows, j, a, self.run.rows)
         traced = source_column(self.op.child, a.args[0])
+        if self.run.memory is None:
+            return layout_from(rows, j, a, 0) if traced is None else self.run.sources.layout(*traced)
         if traced is not None:
-            return self.run.layout(*traced)
-        if self.edge:
-            return self.run.known_range(f"{self.edge} {j}", lambda: double_range(rows, col(f"v{j}"))).layout
-        return layout_from(rows, j, a, 0)
+            found = self.run.range(*traced)
+        elif self.edge:
+            found = self.run.known_range(f"{self.edge} {j}", lambda: double_range(rows, col(f"v{j}")))
+        else:
+            return layout_from(rows, j, a, 0)
+        if found.layout.fast:
+            return found.layout
+        # All rows that ever came may be far more than any group has at a time.
+        name = self.edge or edge_name("groups", "", self.op)
+        most = self.run.most(name, lambda: self._largest_group(rows), rows.count)
+        return replace(found, rows=min(found.rows, most)).layout
+
+    def _largest_group(self, rows: DataFrame) -> int:
+        """How many rows the largest group has that is kept."""
+        assert self.run.memory is not None
+        kept = self.run.memory.kept(self.edge) if self.edge else rows.withColumn("there", lit(1))
+        if kept is None:
+            return 0
+        sums = kept.groupBy(*columns(self.keys)).agg(F.sum("there").alias("rows"))
+        return sums.agg(F.max("rows")).collect()[0][0] or 0
 
     def _states(self, named: DataFrame, merges: dict[str, str], *, invertible: bool) -> DataFrame:
         """For each group the merged partials in each interval [ft, tt) between two of its changes."""

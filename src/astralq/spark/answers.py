@@ -46,7 +46,7 @@ def numbered_history(run: Run, first: int, *, small: bool) -> DataFrame | None:
     if small:
         df = df.repartition(1).sortWithinPartitions(*by).withColumn("_n", F.monotonically_increasing_id())
     else:
-        df = df.sort(*by).zipWithIndex("_n")
+        df = run.shared(df).sort(*by).zipWithIndex("_n")
     return _shown(df.withColumn("_n", col("_n") + lit(first)), run, ["_n"])
 
 

@@ -305,6 +305,7 @@ def _inner_run(op: StartedAt, run: Run) -> Run:
         memory=run.memory,
         scope=scope,
         closing=run.closing,
+        new_rows=run.new_rows,
     )
 
 

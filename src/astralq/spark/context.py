@@ -17,7 +17,7 @@ from astralq.algebra.streamers import DStream, IStream, RStream
 from astralq.algebra.ticks import Tick
 from astralq.algebra.windows import Window
 from astralq.spark.batches import NEVER
-from astralq.spark.exact import Layout, Range
+from astralq.spark.exact import Range
 from astralq.spark.frames import StreamFrame
 from astralq.spark.memory import Memory
 from astralq.spark.scan import Cut
@@ -50,6 +50,7 @@ class Run:
     memory: Memory | None = field(default=None, compare=False, repr=False)
     scope: str = ""
     closing: bool = False
+    new_rows: int | None = None  # how many rows an epoch's sources have together, if that is known
 
     def shared(self, df: DataFrame) -> DataFrame:
         """A table that is read more than once, computed once: its rows are kept on the executors, twice, so that one
@@ -175,11 +176,21 @@ class Run:
         """How many rows all sources have together."""
         return sum(t.rows for t in self._times) if self.memory is None else _ENDLESS
 
-    def layout(self, source: StreamSource, place: int) -> Layout:
-        """How the values of an attribute are cut for exact sums: those of all epochs up to now."""
-        if self.memory is None:
-            return self.sources.layout(source, place)
-        return self.known_range(f"{source.name} {place}", lambda: self.sources.range(source, place)).layout
+    def range(self, source: StreamSource, place: int) -> Range:
+        """What is known of the values of an attribute: those of all epochs up to now."""
+        return self.known_range(f"{source.name} {place}", lambda: self.sources.range(source, place))
+
+    def most(self, name: str, kept: Callable[[], int], new: Callable[[], int]) -> int:
+        """At most how many rows one sum has: counted again when it could have become twice as many as it was."""
+        assert self.memory is not None
+        name = f"most{self.scope} {name}"
+        coming = new() if self.new_rows is None else self.new_rows
+        before, room = self.memory.facts.get(name, (0, 0))
+        if coming > room:
+            before = kept()
+            room = max(before, coming)
+        self.memory.learn(name, [before + coming, room - coming])
+        return int(before + coming)
 
     def known_range(self, name: str, new: Callable[[], Range]) -> Range:
         """What is known of values of all epochs up to now."""
