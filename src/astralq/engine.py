@@ -27,7 +27,25 @@ SinkLike = str | Callable[[DataFrame, int], None] | Sink
 
 
 class Engine(BatchEngine):
-    """Answers queries over DataFrames (`run`), and over streaming ones and declared sources, for ever (`start`)."""
+    """Answers queries over DataFrames (`run`), and over streaming ones and declared sources, for ever (`start`).
+
+    >>> from tempfile import mkdtemp
+    >>> from astralq.spark.session import session
+    >>> spark = session("local[2]")
+    >>> engine = Engine(spark)
+    >>> rows = spark.sql("SELECT id AS v, timestamp_seconds(id * 10) AS ts FROM range(4)")
+    >>> s = engine.stream_from(rows, timestamp="ts", name="s")
+    >>> handle = engine.start(
+    ...     "ISTREAM(SELECT sum(v) AS total FROM s [ROWS 2])",
+    ...     checkpoint=mkdtemp(),
+    ...     sink=lambda rows, epoch: print([r.total for r in rows.collect()]),
+    ...     once=True,
+    ...     s=s,
+    ... )
+    >>> handle.await_termination()
+    [0, 1, 3, 5]
+    True
+    """
 
     def start(
         self,
@@ -58,7 +76,7 @@ class Engine(BatchEngine):
         bound = self._continuous(
             run, query, name, sink, start_at, dialect, Path(folder), allow_unbounded_state, sources
         )
-        run.open([bound])
+        run.open([bound], only=False)
         run.start()
 
         def add(other: Query, *, name: str, sink: SinkLike | None, **more: Any) -> None:

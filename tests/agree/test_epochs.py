@@ -10,7 +10,7 @@ from random import Random
 import pytest
 from pyspark.sql import SparkSession
 
-from astralq import StreamQuery, range_, rows, tumble, unbounded
+from astralq import StreamQuery, range_, rows, stream, tumble, unbounded
 from astralq.errors import AstralError
 from astralq.model import Data, Stream
 from astralq.runtime.watermark import Progress, watermark
@@ -122,3 +122,32 @@ def test_windows_over_streamers_do_not_see_where_epochs_end(spark: SparkSession,
 def test_a_cut_inside_an_instant_releases_none_of_it() -> None:
     """With a lateness of nothing, more tuples of the greatest timestamp may still come."""
     assert watermark([Progress(Instant(7), None, Duration(0)).watermark(Instant(0), Instant(0))], None, []) == 6
+
+
+D = stream("D", "a INT, v DOUBLE")
+GROWING: Data = {
+    "D": Stream.of(
+        (BatchId(Instant(t), 0), (t % 2, v))
+        for t, v in enumerate(
+            [1.5, 0.25, 0.1, 3.0, 1e15, -1e15, 1e-9, 2.5, 1e300, float("inf"), None, -0.1, 5e-324, 7.0]
+        )
+    )
+}
+
+
+@pytest.mark.parametrize(
+    "query",
+    [
+        D[tumble("4 us")].aggregate("sum(v) AS total", "avg(v) AS m", "count(v) AS n", by="a").istream(),
+        D[range_("6 us", slide="2 us")].aggregate("avg(v) AS m", "min(v) AS lo", "last(v) AS z", by="a").istream(),
+        D[unbounded()].aggregate("sum(v) AS total", by="a").istream(),
+        D[unbounded()].aggregate("sum(v * 2) AS total", "first(v) AS f"),
+        D[range_("5 us")].aggregate("sum(v) AS total", "stddev(v) AS s").istream(),
+    ],
+    ids=["tumble", "range", "unbounded", "expression", "continuous"],
+)
+def test_exact_sums_go_on_when_later_values_need_other_limbs(spark: SparkSession, query: StreamQuery) -> None:
+    """Finer bits, greater magnitudes and infinities that come after panes have been kept."""
+    expected = on_model(query, GROWING)
+    for cuts in ([1, 2, 4, 6, 8, 13], [3, 9, 13]):
+        assert same(in_epochs(Engine(spark), query, GROWING, cuts), expected), cuts

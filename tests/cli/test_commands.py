@@ -121,6 +121,9 @@ def test_explain_shows_kind_start_and_plan(desk: Desk) -> None:
         "PROJECT sensor       relation (sensor INT)\n"
         "└─ WINDOW [ROWS 1]   relation (sensor INT, value DOUBLE, ts TIMESTAMP)\n"
         "   └─ STREAM s       stream (sensor INT, value DOUBLE, ts TIMESTAMP)\n"
+        "\n"
+        "kept by a continuous run\n"
+        "  WINDOW [ROWS 1]: the tuples that it holds, or will hold\n"
     )
 
 

@@ -1,11 +1,14 @@
-"""kill -9 of the real process while rows flow; `scripts/crash` does it twenty times, from Kafka too."""
+"""kill -9 of the real process while rows flow, with --scale; `scripts/crash` does it twenty times, from Kafka too."""
 
 from __future__ import annotations
 
 import subprocess
 import sys
 
+import pytest
 
+
+@pytest.mark.usefixtures("alone")
 def test_a_killed_process_goes_on_where_it_was() -> None:
     command = [sys.executable, "-m", "tests.runtime.kills", "--kills", "1", "--rows", "10000", "--longest", "10"]
     done = subprocess.run(command, capture_output=True, text=True, timeout=400, check=False)

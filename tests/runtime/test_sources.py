@@ -5,14 +5,21 @@ from __future__ import annotations
 import json
 import time
 from collections import Counter
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
 from pyspark.sql import SparkSession
 
 from astralq.engine import Engine
-from astralq.errors import DataError, PlanError
+from astralq.errors import AstralError, DataError, PlanError
+from astralq.language import read_script
 from astralq.runtime import run as running
+from astralq.runtime.folders import CheckpointError
+from astralq.runtime.handle import Handle
+from astralq.runtime.queries import ContinuousQuery
+from astralq.runtime.run import ContinuousRun, Settings
+from astralq.runtime.sinks import FileSink
 from astralq.timeline import Instant, duration
 from tests.runtime.live import Live
 
@@ -47,6 +54,17 @@ def test_what_comes_too_late_is_set_aside_and_counted(spark: SparkSession, tmp_p
     assert progress.queries[0].late == 2
     late = spark.read.parquet(str(found.checkpoint / "late" / "s" / "1-2")).collect()
     assert sorted((r.k, r.v, r.ts) for r in late) == [(1, 3.0, 4), (2, 4.0, 3)]
+
+
+def test_late_tuples_alone_are_counted_too(spark: SparkSession, tmp_path: Path) -> None:
+    found = live(spark, tmp_path, S + "ISTREAM(SELECT k, v FROM s [RANGE 2 SECONDS]);")
+    for lines in (["1,1,1", "1,2,9"], ["1,3,4"]):
+        found.feed("s", lines)
+        with found.opened() as run:
+            found.go_on(run)
+            standing = run.epochs.standings["1"]
+    assert standing.late == 1
+    assert spark.read.parquet(str(found.checkpoint / "late" / "s" / "1-2")).count() == 1
 
 
 def test_rows_that_cannot_be_used_are_set_aside_with_the_reason(spark: SparkSession, tmp_path: Path) -> None:
@@ -191,7 +209,7 @@ def test_a_sensor_is_asked_once_at_every_tick_and_a_broken_or_slow_one_stops_no_
     out: list[tuple[object, ...]] = []
     engine = Engine(spark)
 
-    def started() -> object:
+    def started() -> Handle:
         return engine.start(
             text,
             checkpoint=tmp_path / "c",
@@ -201,13 +219,14 @@ def test_a_sensor_is_asked_once_at_every_tick_and_a_broken_or_slow_one_stops_no_
 
     handle = started()
     wait_for(lambda: len(out) >= 4)
-    handle.run.close()  # type: ignore[attr-defined]  # as a crash would, without ending the epoch in good order
-    handle.run.stopping.set()  # type: ignore[attr-defined]
-    handle.run.join(30)  # type: ignore[attr-defined]
+    handle.run.close()  # as a crash would, without ending the epoch in good order
+    handle.run.stopping.set()
+    with suppress(AstralError):
+        handle.run.join(30)
     before = len(out)
     handle = started()
     wait_for(lambda: len(out) >= before + 4)
-    handle.stop()  # type: ignore[attr-defined]
+    handle.stop()
     calls = Counter((tmp_path / "calls.txt").read_text().splitlines())
     assert set(calls.values()) == {1}
     ticks = sorted({int(c.split()[1]) for c in calls})
@@ -261,6 +280,46 @@ def test_what_would_keep_everything_is_refused_with_what_to_write_instead(spark:
         Engine(spark).start(text, checkpoint=tmp_path / "c", folder=tmp_path, sink="out")
     assert "[RANGE 1 DAY]" in str(told.value)
     assert "--allow-unbounded-state" in str(told.value)
+
+
+def test_answers_of_another_run_are_not_mixed_with_those_of_a_new_one(spark: SparkSession, tmp_path: Path) -> None:
+    found = live(spark, tmp_path, S + "ISTREAM(SELECT k FROM s [NOW]);")
+    found.feed("s", ["1,1,1", "2,1,2"])
+    found.close()
+    (found.checkpoint).rename(tmp_path / "before")
+    with pytest.raises(CheckpointError, match="has answers of another run"):
+        found.open()
+
+
+def test_a_name_is_one_source_in_a_run(spark: SparkSession, tmp_path: Path) -> None:
+    found = live(spark, tmp_path, S + "ISTREAM(SELECT k FROM s [NOW]);")
+    with found.opened() as run:
+        other = read_script(S.replace("SECONDS", "MILLISECONDS") + "ISTREAM(SELECT k FROM s [NOW]);").queries[0]
+        with pytest.raises(PlanError, match="'s' is another source in this run"):
+            run.add(ContinuousQuery("2", other.operator, None, tmp_path), found.sink)
+        with pytest.raises(PlanError, match="'a/b' cannot be the name of a query"):
+            run.add(ContinuousQuery("a/b", found.query.operator, None, tmp_path), found.sink)
+
+
+def test_a_query_that_was_added_goes_on_after_a_restart(spark: SparkSession, tmp_path: Path) -> None:
+    """Without START AT it began where the others stood, and that is where it began after a restart as well."""
+    found = live(spark, tmp_path, S + "ISTREAM(SELECT k FROM s [NOW]);")
+    added = read_script(S + "SELECT count(*) AS n FROM s [UNBOUNDED];").queries[0].operator
+    query, sink = ContinuousQuery("2", added, None, tmp_path), FileSink(tmp_path / "second", "parquet")
+    found.feed("s", ["1,1,1", "2,1,2", "3,1,3"])
+    with found.opened() as run:
+        found.go_on(run)
+        run.add(query, sink)
+        found.feed("s", ["4,1,4", "5,1,5"])
+        found.go_on(run)
+    found.feed("s", ["6,1,6"])
+    run = ContinuousRun(spark, found.checkpoint, Settings(once=True))
+    run.open([(found.query, found.sink), (query, sink)])
+    found.take(run)
+    run.step(closing=True)
+    run.close()
+    rows = spark.read.parquet(str(tmp_path / "second")).orderBy("_n").collect()
+    assert [(r.op, r.n) for r in rows if r.op == "+"][-1] == ("+", 4)
 
 
 def test_a_folder_that_is_not_there_is_an_error(spark: SparkSession, tmp_path: Path) -> None:

@@ -412,7 +412,7 @@ def test_a_source_that_cannot_be_read_is_an_error(
 def test_a_file_too_large_for_the_model_is_named_with_the_value(
     spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("astralq.spark.files._LARGEST_EXPLAINED", 0)
+    monkeypatch.setattr("astralq.spark.blame._LARGEST_EXPLAINED", 0)
     assert refused(spark, csv(tmp_path, "1,2\n2,x; y: z\n"), tmp_path) == "r.csv: 'x; y: z' in 'v' is not a DOUBLE"
     assert refused(spark, csv(tmp_path, "1,2\n3\n"), tmp_path) == "r.csv: '3' is not 2 values"
     (tmp_path / "r.json").write_text('{"ts": 2026}')

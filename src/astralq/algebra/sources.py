@@ -36,6 +36,12 @@ class Origin:
         return next((v for k, v in self.options if k.lower() == name.lower()), default)
 
 
+FOLLOWING = (
+    *("idle", "timeout", "maxFilesPerTrigger", "maxBytesPerTrigger", "latestFirst", "fileNameOnly", "maxFileAge"),
+    *("cleanSource", "sourceArchiveDir"),
+)
+"""Options that say how a source is followed; a run over what is stored passes over them."""
+
 NOTHING = Duration(0)
 
 UNITS = {"SECONDS": 1_000_000, "MILLISECONDS": 1_000, "MICROSECONDS": 1}

@@ -15,7 +15,7 @@ from decimal import Decimal
 from pathlib import Path
 from typing import Any, TextIO
 
-from astralq.algebra.sources import Origin
+from astralq.algebra.sources import FOLLOWING, Origin
 from astralq.errors import DataError, EvaluationError, TimeError, nearest
 from astralq.expr.casts import cast_value, to_scale
 from astralq.model.values import Values
@@ -55,7 +55,7 @@ def check_options(origin: Origin, source: str) -> None:
     """An option that would be left unread is an error: the answer could be another one than meant."""
     known = _OPTIONS[origin.format]
     for name, _ in origin.options:
-        if name.lower() not in map(str.lower, known):
+        if name.lower() not in map(str.lower, (*known, *FOLLOWING)):
             raise DataError(
                 f"{source}: the {origin.format} option {name!r} is not one that the model knows",
                 hint=nearest(name, known) or f"it knows {', '.join(known)}",

@@ -11,18 +11,18 @@ import threading
 import time
 from collections.abc import Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from pyspark.sql import DataFrame, SparkSession
 
 from astralq.algebra.answers import answer_columns
 from astralq.algebra.sources import RelationSource
-from astralq.runtime.folders import Folders
+from astralq.runtime.folders import CheckpointError, Folders
 from astralq.runtime.points import passed
 from astralq.runtime.queries import ContinuousQuery, Standing, check_same, is_stored
-from astralq.runtime.records import Record, newest, numbers, read_record, write_record
+from astralq.runtime.records import CorruptRecordError, Record, newest, numbers, read_record, write_record
 from astralq.runtime.sessions import Sessions
-from astralq.runtime.sinks import Sink, Staged
+from astralq.runtime.sinks import FileSink, Sink, Staged
 from astralq.runtime.spool import Spool
 from astralq.runtime.state import InFiles, Part, parts_of
 from astralq.runtime.watermark import after_closing
@@ -32,7 +32,7 @@ from astralq.spark.context import Run
 from astralq.spark.exact import Range
 from astralq.spark.files import read_frame
 from astralq.spark.sources import Sources
-from astralq.timeline import Instant
+from astralq.timeline import Instant, instant
 
 SMALL = 200_000
 """Up to how many rows an epoch's answer is sorted by one task."""
@@ -112,12 +112,21 @@ class Epochs:
                 self._fingerprints = record["queries"]
                 self._last_answers, self.counts = answers, record["counts"]
                 return
-        self.epoch, self.taken, self.standings = 0, {}, {}
+        if numbers(self.folders.commits):
+            raise CheckpointError(
+                f"no commit of the checkpoint {self.folders.root} is whole, so that it cannot be gone on with",
+                hint="bring its files back, or begin anew with another directory",
+            )
 
     def register(self, query: ContinuousQuery, sink: Sink) -> None:
         """A query of the run; one that the checkpoint knows must be the same as it was."""
         if query.name in self._fingerprints:
             check_same(query, self._fingerprints[query.name], self.folders.root)
+        elif isinstance(sink, FileSink) and sink.has_answers_of(query.name):
+            raise CheckpointError(
+                f"{sink.folder} has answers of another run, and query {query.name} begins with this checkpoint",
+                hint="insert into a folder of its own, or remove those files",
+            )
         self.queries[query.name] = query
         self.sinks[query.name] = sink
         self.standings.setdefault(query.name, Standing())
@@ -126,15 +135,15 @@ class Epochs:
         """Publishes the last commit unless that has been done, and does again what was begun after it."""
         if self.epoch and not self.folders.is_published(self.epoch):
             self._publish(self.epoch, self._last_answers)
-        path = self.folders.intents / f"{self.epoch + 1}.json"
-        if path.exists():
+        while (path := self.folders.intents / f"{self.epoch + 1}.json").exists():
             try:
                 intent = Intent.from_record(read_record(path))
-            except Exception:  # it was never whole, so nothing was done for it
+            except CorruptRecordError:  # it was never whole, so nothing was done for it
                 path.unlink()
                 return
-            if all(name in self.spools and self.spools[name].last >= n for name, n in intent.taken.items()):
-                self.do(intent)
+            if any(name in self.spools and self.spools[name].last < n for name, n in intent.taken.items()):
+                return
+            self.do(intent)
 
     # One step
 
@@ -145,8 +154,11 @@ class Epochs:
             aims = {q: aim for q, aim in intent.aims.items() if q in self.queries}
             done = dict(zip(aims, self._all(lambda q: self._evaluate(q, aims[q], intent), aims), strict=True))
             passed("output staged", intent.epoch)
-            standings = {q: s for q, s in self.standings.items() if q in self.queries}
-            standings |= {q: d.standing for q, d in done.items()}
+            standings = self.standings | {q: d.standing for q, d in done.items()}
+            for name in self.queries.keys() - aims.keys():
+                late = sum(self._set_aside(name, s.name, intent) for s in self.queries[name].coming)
+                standings[name] = replace(standings[name], late=standings[name].late + late)
+            self._fingerprints |= {q: query.fingerprint for q, query in self.queries.items()}
             answers = {q: d.answer for q, d in done.items() if d.answer.rows}
             counts = {name: self._counted(name, intent) for name in intent.taken}
             record = {
@@ -154,7 +166,7 @@ class Epochs:
                 "counts": counts,
                 "standings": {q: s.record for q, s in standings.items()},
                 "answers": {q: p.record for q, p in answers.items()},
-                "queries": {q: query.fingerprint for q, query in self.queries.items()},
+                "queries": self._fingerprints,
             }
             write_record(self.folders.commits / f"{intent.epoch}.json", record)
             passed("commit written", intent.epoch)
@@ -241,7 +253,7 @@ class Epochs:
 
     def stored(self, query: ContinuousQuery, source: RelationSource, spark: SparkSession) -> DataFrame:
         """A stored relation: as it is now if it is scanned, else as it was when the query began."""
-        if source.name in query.scanned:
+        if source.name in query.scanned and source.name not in self.given:
             return read_frame(spark, source, query.folder)
         path = self.folders.stored(query.name, source.name)
         done = path.with_name(f"{source.name}.json")
@@ -271,7 +283,24 @@ class Epochs:
             if name in self.sinks:
                 columns = answer_columns(self.queries[name].operator)
                 self.sinks[name].publish(Staged(self.spark, self.folders.root, name, epoch, part, columns))
-        self.folders.set_published(epoch)
+        if all(name in self.sinks for name in answers):
+            self.folders.set_published(epoch)
+
+    def started_at(self, name: str) -> Instant | None:
+        """The start of a query that the checkpoint knows, which need not have been given."""
+        start = self._fingerprints.get(name, {}).get("start")
+        return instant(start) if start else None
+
+    def forget(self, name: str) -> None:
+        """Leaves a query; what it kept is removed with the next epoch."""
+        for known in (self.queries, self.sinks, self.standings, self._fingerprints):
+            known.pop(name, None)
+        shutil.rmtree(self.folders.stored(name, "x").parent, ignore_errors=True)
+
+    @property
+    def unclaimed(self) -> set[str]:
+        """Queries that the checkpoint knows and that nobody has asked for in this run."""
+        return set(self.standings) - set(self.queries)
 
     # What nobody needs any more
 
@@ -304,6 +333,7 @@ class Epochs:
         """Removes batches that even the oldest kept commit has released as a whole, for all queries."""
         for name, spool in self.spools.items():
             readers = [q for q, query in self.queries.items() if any(s.name == name for s in query.coming)]
+            readers += self.unclaimed
             sinces = [oldest["standings"].get(q, {}).get("since") for q in readers]
             if not sinces or None in sinces:
                 continue

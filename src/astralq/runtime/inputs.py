@@ -6,12 +6,12 @@ file gives the same rows in both.
 
 from __future__ import annotations
 
+import glob
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import reduce
 from pathlib import Path
-from urllib.parse import unquote, urlparse
 
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812
@@ -33,8 +33,8 @@ from astralq.timeline import Duration, Instant, duration
 Source = StreamSource | RelationSource
 Read = Callable[[DataFrame, int], DataFrame]
 
-OURS = ("idle", "lateness", "value", "sep", "timeout")
-"""Options of a source that are for this program, not for Spark."""
+OURS = ("idle", "value", "sep")
+"""Options of Kafka and rate that are for this program, not for Spark."""
 
 _AGE = "36500d"
 """Files are read however old they are: Spark passes over those older than a week without a word."""
@@ -86,7 +86,7 @@ def open_input(spark: SparkSession, source: Source, folder: Path, last: Callable
     further: tuple[str, ...] = ()
     match origin.format:
         case "csv" | "json" | "parquet":
-            check_option_names(_without_ours(origin), described(source))
+            check_option_names(origin, described(source))
             stream, rows = _files(spark, source, origin, folder)
         case "kafka":
             stream, rows, further = *_kafka(spark, source, origin), ("_n",)
@@ -101,11 +101,6 @@ def open_input(spark: SparkSession, source: Source, folder: Path, last: Callable
             )
     files = _files_of(source) if origin.format == "parquet" and not _on_arrival(source) else None
     return Input(stream, _stamped(source, rows, last, further), spool_schema(spark, source, *further), doubles, files)
-
-
-def _without_ours(origin: Origin) -> Origin:
-    kept = tuple((k, v) for k, v in origin.options if k.lower() not in OURS)
-    return Origin(origin.format, origin.path, kept)
 
 
 def _stamped(source: Source, read: Read, last: Callable[[], Instant], further: tuple[str, ...]) -> Read:
@@ -138,7 +133,8 @@ def _with_times(source: Source, rows: DataFrame, arrived: Column | None, further
 
 def _files(spark: SparkSession, source: Source, origin: Origin, folder: Path) -> tuple[DataFrame, Read]:
     path = origin.path.removeprefix("file://")
-    bases = [base for base in (folder, Path.cwd()) if (base / path).exists()] if "://" not in path else []
+    local = "://" not in path
+    bases = [b for b in (folder, Path.cwd()) if (b / path).exists() or glob.glob(str(b / path))] if local else []
     place = str((bases[0] if bases else folder) / path) if "://" not in path else path
     if "://" not in path and not bases and not any(c in path for c in "*?[{"):
         raise DataError(
@@ -173,7 +169,7 @@ def _files(spark: SparkSession, source: Source, origin: Origin, folder: Path) ->
 
 def _paths(df: DataFrame) -> list[Path]:
     """The files of a batch: only their names come to the driver."""
-    return [Path(unquote(urlparse(r.path).path)) for r in df.collect()]
+    return [Path(re.sub(r"^file:(//)?", "", r.path)) for r in df.collect()]
 
 
 def _files_of(source: Source) -> Files:

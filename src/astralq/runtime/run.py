@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import threading
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack
@@ -24,7 +25,7 @@ from astralq.runtime.sinks import Sink
 from astralq.runtime.spool import Spool, clock
 from astralq.runtime.watermark import EVER, Progress, watermark
 from astralq.spark.sources import Sources
-from astralq.timeline import EPOCH, Duration, Instant, duration
+from astralq.timeline import EPOCH, Duration, Instant, duration, format_instant
 
 SECOND = duration("1 s")
 
@@ -62,20 +63,26 @@ class ContinuousRun:
         self.failure: BaseException | None = None
         self._heartbeats: dict[str, Instant] = {}
         self._inputs: dict[str, Input] = {}
+        self._sources: dict[str, Source] = {}
         self._open = ExitStack()
         self._thread: threading.Thread | None = None
         self._steps = threading.RLock()
 
     # Queries
 
-    def open(self, queries: Sequence[tuple[ContinuousQuery, Sink]]) -> None:
-        """Takes the checkpoint, finds where it stands, and does again what was left half done."""
+    def open(self, queries: Sequence[tuple[ContinuousQuery, Sink]], *, only: bool = True) -> None:
+        """Takes the checkpoint, finds where it stands, and does again what was left half done.
+
+        Other queries that the checkpoint knows are left, unless they are to be added again.
+        """
         self._open.enter_context(self.folders.locked())
         try:
             self.epochs.recover()
             for query, sink in queries:
                 self.add(query, sink)
             self.epochs.resume()
+            for name in self.epochs.unclaimed if only else ():
+                self.epochs.forget(name)
         except BaseException:
             self.close()
             raise
@@ -84,30 +91,51 @@ class ContinuousRun:
         """One more query, also while the others run; sources that are new begin to come in."""
         if query.operator.kind is Kind.WINDOWS:
             raise PlanError("a stream of windows is not an answer", hint="stream it: RSTREAM(…)")
+        if not re.fullmatch(r"[A-Za-z0-9_][A-Za-z0-9_.-]*", query.name):
+            raise PlanError(f"{query.name!r} cannot be the name of a query", hint="use letters, digits, _, . and -")
         with self._steps:
             if query.name in self.epochs.queries:
                 raise PlanError(f"there is a query {query.name!r} already", hint="choose another name")
+            if self._thread is not None and not self.is_active:
+                raise PlanError("the run has ended", hint="start it again, and add the query then")
             known = query.name in self.epochs.standings
+            if known and query.t0 is None:
+                query = replace(query, t0=self.epochs.started_at(query.name))
             shared = [self.epochs.standings[q].since for q in self.epochs.queries if self._share(q, query)]
             passed = max((s for s in shared if s is not None), default=None)
             if not known and query.t0 is None and passed is not None:
                 # What the others have released may be gone: it starts where they stand.
                 query = replace(query, t0=Instant(passed + 1))
+            self._check_sources(query, begins=not known)
+            new = {s.name: self._spool(s, query) for s in query.coming if s.name not in self.epochs.spools}
+            if self._thread is not None:
+                for spool in new.values():
+                    self._listen(spool)
             self.epochs.register(query, sink)
-            for source in query.coming:
-                if source.name not in self.epochs.spools:
-                    self.epochs.spools[source.name] = self._spool(source, query)
-                    if self._thread is not None:
-                        self._listen(self.epochs.spools[source.name])
+            self.epochs.spools |= new
+            self._sources |= {s.name: s for s in query.sources}
         self.wake.set()
+
+    def _check_sources(self, query: ContinuousQuery, *, begins: bool) -> None:
+        """A name is one source in a run; and a query that begins cannot ask for what is gone."""
+        for source in query.sources:
+            if self._sources.get(source.name, source) != source:
+                raise PlanError(f"{source.name!r} is another source in this run", hint="choose another name for it")
+            spool = self.epochs.spools.get(source.name)
+            if begins and spool is not None and spool.forgotten and query.t0 is not None:
+                first = min((m.first for m in list(spool.markers.values()) if m.first is not None), default=None)
+                if first is not None and query.t0 < first:
+                    raise PlanError(
+                        f"of {source.name} there is nothing left before {format_instant(first)}",
+                        hint="start at that instant or later, or leave out START AT",
+                    )
 
     def drop(self, name: str) -> None:
         """One query less; what it kept is removed with the next epoch, and sources that nobody reads stop."""
         with self._steps:
             if name not in self.epochs.queries:
                 raise PlanError(f"there is no query {name!r}", hint=f"there are {', '.join(self.epochs.queries)}")
-            del self.epochs.queries[name], self.epochs.sinks[name]
-            self.epochs.standings.pop(name, None)
+            self.epochs.forget(name)
             read = {s.name for q in self.epochs.queries.values() for s in q.coming}
             for source in set(self.epochs.spools) - read:
                 spool = self.epochs.spools.pop(source)
@@ -124,7 +152,7 @@ class ContinuousRun:
         made: list[Spool] = []
 
         def last() -> Instant:
-            return max((m.last for m in made[0].markers.values() if m.last is not None), default=EPOCH)
+            return max((m.last for m in list(made[0].markers.values()) if m.last is not None), default=EPOCH)
 
         found = self._input(source, query, last)
         few = self.spark.sparkContext.defaultParallelism <= FEW
@@ -167,8 +195,9 @@ class ContinuousRun:
         with self._steps:
             for spool in self.epochs.spools.values():
                 spool.check()
-            taken = self.epochs.taken | {name: s.last for name, s in self.epochs.spools.items()}
             aims = {q: aim for q in self.epochs.queries if (aim := self._aim(q, closing)) is not None}
+            # Afterwards: what comes in between is taken too, but nothing is aimed at that is not.
+            taken = self.epochs.taken | {name: s.last for name, s in self.epochs.spools.items()}
             if not aims and not self._late(taken):
                 return False
             self.epochs.intend(Intent(self.epochs.epoch + 1, taken, aims))
@@ -192,21 +221,24 @@ class ContinuousRun:
 
     def _progress(self, source: Source) -> Progress:
         spool = self.epochs.spools[source.name]
-        markers = [m for m in spool.markers.values() if m.last is not None]
+        markers = [m for m in list(spool.markers.values()) if m.last is not None]
         greatest = max((m.last for m in markers if m.last is not None), default=None)
         arrived = max((m.arrived for m in markers), default=None)
         lateness = source.lateness if isinstance(source, StreamSource) else NOTHING
         waits = not (isinstance(source, RelationSource) and spool.caught_up)
         # All sites have been asked for a tick when its batch is there.
         beat = greatest if isinstance(source, SensedSource) else self._heartbeats.get(source.name)
-        return Progress(greatest, arrived, lateness, idle_after(source, self.settings.idle), waits, beat)
+        idle = idle_after(source, None if isinstance(source, SensedSource) else self.settings.idle)
+        if not spool.caught_up:
+            arrived = clock()  # something is on its way
+        return Progress(greatest, arrived, lateness, idle, waits, beat)
 
     def _last_instant(self, query: ContinuousQuery, since: Instant | None) -> Instant:
         """The greatest timestamp of any source, as a batch run would find it."""
         t0 = EPOCH if query.t0 is None else query.t0
         found = [t0, *([] if since is None else [since])]
         for source in query.coming:
-            markers = self.epochs.spools[source.name].markers.values()
+            markers = list(self.epochs.spools[source.name].markers.values())
             found += [m.last for m in markers if m.last is not None]
         stored = [s for s in query.sources if isinstance(s, RelationSource) and s.valid_from is not None]
         if stored:
@@ -234,6 +266,7 @@ class ContinuousRun:
 
     def listen(self) -> None:
         """Lets the sources come in."""
+        self.began = clock()
         for spool in self.epochs.spools.values():
             self._listen(spool)
 
@@ -261,8 +294,12 @@ class ContinuousRun:
 
     def start(self) -> None:
         """Goes on in the background."""
+        try:
+            self.listen()
+        except BaseException:
+            self.close()
+            raise
         self._thread = threading.Thread(target=self._guarded, name="astralq", daemon=True)
-        self.listen()
         self._thread.start()
 
     def _guarded(self) -> None:
@@ -312,7 +349,7 @@ class ContinuousRun:
             for q, s in epochs.standings.items()
             if q in epochs.queries
         )
-        newest = [m.last for s in epochs.spools.values() for m in s.markers.values() if m.last is not None]
+        newest = [m.last for s in epochs.spools.values() for m in list(s.markers.values()) if m.last is not None]
         rows, rejected = (sum(c[k] for c in epochs.counts.values()) for k in (0, 1))
         self.last_progress = RunProgress(
             epochs.epoch, rows, rejected, max(newest, default=None), epochs.seconds, queries

@@ -74,13 +74,16 @@ class FileSink:
     format: str
     write: Callable[[Staged, Path], None] | None = None  # for text; parquet is there already
 
+    def has_answers_of(self, query: str) -> bool:
+        """Whether there are answers of a query of this name already."""
+        return any(self.folder.glob(f"{query}-*.{self.format}"))
+
     def publish(self, staged: Staged) -> None:
         self.folder.mkdir(parents=True, exist_ok=True)
-        suffix = {"parquet": "parquet", "csv": "csv", "json": "json"}[self.format]
         parts = staged.part.paths(staged.root) if self.write is None else [""]
         for k, path in enumerate(parts):
             number = f"-{k}" if len(parts) > 1 else ""
-            target = self.folder / f"{staged.query}-{staged.epoch:010d}{number}.{suffix}"
+            target = self.folder / f"{staged.query}-{staged.epoch:010d}{number}.{self.format}"
             if target.exists():
                 continue
             temporary = self.folder / f".{target.name}.new"

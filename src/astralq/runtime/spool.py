@@ -83,6 +83,7 @@ class Spool:
     markers: dict[int, Marker] = field(default_factory=dict)
     query: StreamingQuery | None = None
     failure: BaseException | None = None
+    taking: bool = False
 
     def load(self) -> None:
         """Finds the batches that are there already."""
@@ -93,12 +94,14 @@ class Spool:
                     read_record(self.folders.markers(self.name) / f"{number}.json")
                 )
             except CorruptRecordError:
-                continue  # Spark will give the batch again if it was the last one
+                if (self.folders.reader(self.name) / "commits" / str(number)).exists():
+                    raise  # Spark will not give the batch again
 
     def take(self, df: DataFrame, batch: int) -> None:
         """Writes a batch once: a batch that Spark gives again is there already."""
         if batch in self.markers:
             return
+        self.taking = True
         try:
             with self.gate or nullcontext():
                 marker = self._write(df, batch)
@@ -109,6 +112,7 @@ class Spool:
         write_record(self.folders.markers(self.name) / f"{batch}.json", marker.record)
         passed("spool marker written", batch)
         self.markers[batch] = marker
+        self.taking = False
         if marker.rows or marker.rejected:
             self.wake.set()
 
@@ -191,7 +195,7 @@ class Spool:
         """The batches up to a number that have rows in the half-open interval (since, until]."""
         return [
             m
-            for m in self.markers.values()
+            for m in list(self.markers.values())
             if m.batch <= upto and m.first is not None and m.last is not None
             if m.first <= until and (since is None or m.last > since)
         ]
@@ -226,19 +230,19 @@ class Spool:
 
     def new(self, after: int, upto: int) -> list[Marker]:
         """The batches in the half-open interval (after, upto] of numbers."""
-        return [m for m in self.markers.values() if after < m.batch <= upto]
+        return [m for m in list(self.markers.values()) if after < m.batch <= upto]
 
     @property
     def last(self) -> int:
         """The number of the last batch; -1 before the first."""
-        return max(self.markers, default=-1)
+        return max(list(self.markers), default=-1)
 
     def forget(self, batches: list[int]) -> None:
         """Removes batches that nobody will read again."""
         for batch in batches:
-            shutil.rmtree(self.folders.spool(self.name, batch), ignore_errors=True)
-            (self.folders.markers(self.name) / f"{batch}.json").unlink(missing_ok=True)
             self.markers.pop(batch, None)
+            (self.folders.markers(self.name) / f"{batch}.json").unlink(missing_ok=True)
+            shutil.rmtree(self.folders.spool(self.name, batch), ignore_errors=True)
 
     # The streaming query
 
@@ -255,9 +259,14 @@ class Spool:
     def caught_up(self) -> bool:
         """Whether all that was there when it was last looked at has been taken."""
         if self.query is None or not self.query.isActive:
-            return True
-        status = self.query.status
-        return not status["isDataAvailable"] and self.query.lastProgress is not None
+            return not self.taking
+        looked = self.query.lastProgress is not None  # first, for the status is only of use after that
+        return looked and not self.taking and not self.query.status["isDataAvailable"]
+
+    @property
+    def forgotten(self) -> bool:
+        """Whether some of its batches are gone, because nobody was to read them again."""
+        return len(self.markers) <= self.last
 
 
 def _reason(e: BaseException) -> str:

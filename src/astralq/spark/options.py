@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import codecs
 
-from astralq.algebra.sources import Origin
+from astralq.algebra.sources import FOLLOWING, Origin
 from astralq.errors import DataError, nearest
 
 LISTING = ("pathGlobFilter", "recursiveFileLookup", "modifiedBefore", "modifiedAfter")
@@ -64,7 +64,7 @@ def check_option_names(origin: Origin, source: str) -> None:
       hint: did you mean 'header'?
     """
     known = _JDBC if origin.format == "jdbc" else (*_OPTIONS.get(origin.format, ()), *_FILES)
-    lower = {k.lower() for k in known}
+    lower = {k.lower() for k in (*known, *FOLLOWING)}
     for name, _ in origin.options:
         if name.lower() in lower or "." in name:
             continue
