@@ -19,7 +19,7 @@ from astralq.timeline import BatchId, Duration, Instant
 from tests.agree.compare import Rows, on_model, same
 from tests.agree.epochs import in_epochs, last_instant, times_of
 from tests.agree.test_queries import drawn
-from tests.queries import Case, S
+from tests.queries import C, Case, S
 
 
 @dataclass(frozen=True)
@@ -151,3 +151,39 @@ def test_exact_sums_go_on_when_later_values_need_other_limbs(spark: SparkSession
     expected = on_model(query, GROWING)
     for cuts in ([1, 2, 4, 6, 8, 13], [3, 9, 13]):
         assert same(in_epochs(Engine(spark), query, GROWING, cuts), expected), cuts
+
+
+def some(*rows_: tuple[int, int, int | None, int | None]) -> Data:
+    return {"S": Stream.of((BatchId(Instant(t), i), (a, b)) for t, i, a, b in rows_), "C": [(1, 0)]}
+
+
+@pytest.mark.parametrize(
+    ("query", "data", "cuts"),
+    [
+        (
+            S[range_("9 us")].delayed("3 us").aggregate("count(*) AS n"),
+            some((1, 0, 1, 2), (1, 0, 1, 2), (12, 0, 0, 0)),
+            [2, 12],
+        ),
+        (
+            S.join(C.rename({"a": "a2", "b": "b2"}), on="a = a2", how="semi")[rows(1).by("a")].aggregate(
+                "max(b) AS b", by="a"
+            ),
+            some((1, 0, 1, 5), (1, 0, 1, 2), (9, 0, 1, 7)),
+            [1, 9],
+        ),
+        (
+            S[range_("4 us", slide="4 us")].istream()[rows(1).by("a")].aggregate("max(b) AS b", by="a"),
+            some((1, 0, 1, 5), (1, 0, 1, 2), (12, 0, 1, 7)),
+            [5, 7, 12],
+        ),
+        (
+            S[tumble("10 us")].aggregate("sum(b) AS s").select("100 / s AS q"),
+            some((1, 0, 0, 1), (2, 0, 0, -1), (8, 0, 0, 4), (25, 0, 0, 3)),
+            [2, 25],
+        ),
+    ],
+    ids=["equal rows are united", "order of a semijoin", "order of a quiet streamer", "a pane that is not full"],
+)
+def test_what_a_review_found_stays_mended(spark: SparkSession, query: StreamQuery, data: Data, cuts: list[int]) -> None:
+    assert same(in_epochs(Engine(spark), query, data, cuts), on_model(query, data))

@@ -25,7 +25,6 @@ from astralq.spark.elementary import Elementary
 from astralq.spark.exact import Layout, double_range, recut
 from astralq.spark.expressions import Names
 from astralq.spark.frames import Key, RelationFrame, attributes, columns
-from astralq.spark.memory import edge_name
 from astralq.spark.partials import Plan, layout_from, plan, prepared
 from astralq.spark.provenance import source_column
 from astralq.spark.scan import MERGES, Sequenced, combined, equal
@@ -34,17 +33,18 @@ FEW = 12
 """Up to how many windows hold a tuple if panes are merged into each of them."""
 
 
-def group_by(op: GroupBy, frame: RelationFrame, run: Run, *, edge: str = "") -> RelationFrame:
+def group_by(op: GroupBy, frame: RelationFrame, run: Run, *, edge: str = "", at_once: bool = False) -> RelationFrame:
     """The groups' rows; φ is the key (SEMANTICS.md §1).
 
-    With an edge, the frame has new rows only, and panes are kept at the edge instead of rows.
+    With an edge, the frame has new rows only, and panes are kept at the edge instead of rows; rows that come to it at
+    once are those of the epoch's sources.
     """
-    return _Grouping(op, frame, run, edge).result()
+    return _Grouping(op, frame, run, edge, at_once).result()
 
 
-def keep_panes(op: GroupBy, frame: RelationFrame, run: Run, *, edge: str) -> None:
+def keep_panes(op: GroupBy, frame: RelationFrame, run: Run, *, edge: str, at_once: bool) -> None:
     """Only merges new rows into the panes of an edge; nobody looks at the groups' rows."""
-    grouping = _Grouping(op, frame, run, edge)
+    grouping = _Grouping(op, frame, run, edge, at_once)
     grouping._with_panes(*grouping._named(grouping.rows()))
 
 
@@ -54,6 +54,7 @@ class _Grouping:
     frame: RelationFrame
     run: Run
     edge: str = ""
+    at_once: bool = False
 
     @property
     def keys(self) -> list[str]:
@@ -162,23 +163,23 @@ class _Grouping:
         traced = source_column(self.op.child, a.args[0])
         if self.run.memory is None:
             return layout_from(rows, j, a, 0) if traced is None else self.run.sources.layout(*traced)
+        if not self.edge:
+            return layout_from(rows, j, a, 0)
         if traced is not None:
             found = self.run.range(*traced)
-        elif self.edge:
-            found = self.run.known_range(f"{self.edge} {j}", lambda: double_range(rows, col(f"v{j}")))
         else:
-            return layout_from(rows, j, a, 0)
+            found = self.run.known_range(f"{self.edge} {j}", lambda: double_range(rows, col(f"v{j}")))
         if found.layout.fast:
             return found.layout
         # All rows that ever came may be far more than any group has at a time.
-        name = self.edge or edge_name("groups", "", self.op)
-        most = self.run.most(name, lambda: self._largest_group(rows), rows.count)
+        known = self.run.new_rows if traced is not None and self.at_once else None
+        most = self.run.most(self.edge, self._largest_group, rows.count() if known is None else known)
         return replace(found, rows=min(found.rows, most)).layout
 
-    def _largest_group(self, rows: DataFrame) -> int:
+    def _largest_group(self) -> int:
         """How many rows the largest group has that is kept."""
         assert self.run.memory is not None
-        kept = self.run.memory.kept(self.edge) if self.edge else rows.withColumn("there", lit(1))
+        kept = self.run.memory.kept(self.edge)
         if kept is None:
             return 0
         sums = kept.groupBy(*columns(self.keys)).agg(F.sum("there").alias("rows"))
@@ -367,4 +368,5 @@ class _Grouping:
             coalesced=False,
             one_row_per_phi=not self.op.aggregates,
             grid=self.frame.grid,
+            unseen=True,
         )

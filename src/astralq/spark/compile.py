@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
 
 from astralq.algebra.base import Kind, Operator
-from astralq.algebra.domain import Domain
+from astralq.algebra.domain import Custom, Domain, Shift
 from astralq.algebra.relational import (
     Distinct,
     Divide,
@@ -149,7 +149,7 @@ class Compiler:
                 below, needs = want_of_group(op), _looks_at_order(op)
                 if below in (Want.NEW, Want.SOON):
                     child = self.relation(op.child, ordered=needs, want=below)
-                    keep_panes(op, child, self.run, edge=self._edge("panes", op))
+                    keep_panes(op, child, self.run, edge=self._edge("panes", op), at_once=below is Want.SOON)
                 else:
                     self.advance(op.child, below, ordered=needs)
             case Select():
@@ -218,9 +218,11 @@ class Compiler:
         want = want_of_group(op) if self.run.memory is not None else Want.HELD
         child = self.relation(op.child, ordered=_looks_at_order(op), want=want)
         edge = self._edge("panes", op) if want in (Want.NEW, Want.SOON) else ""
-        return group_by(op, self._seen(child, exprs), self.run, edge=edge)
+        return group_by(op, self._seen(child, exprs), self.run, edge=edge, at_once=want is Want.SOON)
 
     def _domain(self, op: Domain, *, ordered: bool) -> RelationFrame:
+        if self.run.memory is not None and isinstance(op.transform_, Shift | Custom):
+            ordered = True  # pieces of one row are put together again: equal rows have to be told apart
         edge = self._edge("past", op, ordered)
         fixed = domain.fixed_before(op, self.run, edge)
         if fixed is not None:
@@ -230,7 +232,8 @@ class Compiler:
 
     def _seen(self, frame: RelationFrame, exprs: Sequence[Expr]) -> RelationFrame:
         """Without the rows that begin after the end, where expressions could fail on them: nobody sees those rows."""
-        if not frame.unseen or not any(can_fail(e) for e in exprs):
+        # In an epoch panes of later windows are there already, and not yet full.
+        if not (frame.unseen or self.run.memory is not None) or not any(can_fail(e) for e in exprs):
             return frame
         return replace(frame, df=frame.df.where(le(frame.start, literal(self.run.last))), unseen=False)
 

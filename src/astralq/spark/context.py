@@ -180,11 +180,10 @@ class Run:
         """What is known of the values of an attribute: those of all epochs up to now."""
         return self.known_range(f"{source.name} {place}", lambda: self.sources.range(source, place))
 
-    def most(self, name: str, kept: Callable[[], int], new: Callable[[], int]) -> int:
+    def most(self, name: str, kept: Callable[[], int], coming: int) -> int:
         """At most how many rows one sum has: counted again when it could have become twice as many as it was."""
         assert self.memory is not None
         name = f"most{self.scope} {name}"
-        coming = new() if self.new_rows is None else self.new_rows
         before, room = self.memory.facts.get(name, (0, 0))
         if coming > room:
             before = kept()

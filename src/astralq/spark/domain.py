@@ -93,7 +93,7 @@ def _with_past(frame: RelationFrame, run: Run, edge: str, seen_at: Callable[[Ins
     df = with_indexes(run.memory.grow(edge, new.df), flat=new.flat)
     kept = [c for c in df.columns if c not in new.interval_columns]
     bound = seen_at(run.end)
-    run.memory.trim(edge, lambda: united(df.where(col("tt") > bound), kept, flat=new.flat))
+    run.memory.trim(edge, lambda: united(df.where(col("tt") >= bound), kept, flat=new.flat))
     return replace(new, df=df, coalesced=False)
 
 
@@ -159,7 +159,7 @@ def _at_batches(frame: RelationFrame, stream: StreamFrame, run: Run, edge: str) 
     """f = τ ∘ τ⁻¹: from and to go up to the next batch of the stream; before its first one f is (t0, 0)."""
     zero = long(0)
     batches = stream.df.select("t", stream.batch.index.alias("i")).distinct()
-    if run.since is None:
+    if run.since is None or run.since < run.t0:
         first = stream.df.sparkSession.range(1).select(long(run.t0).alias("t"), zero.alias("i"))
         batches = batches.union(first)
     elif run.memory is not None:

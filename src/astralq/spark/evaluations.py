@@ -71,7 +71,9 @@ class Evaluations:
             first = positions.table.groupBy(*positions.parts).agg(F.min(measure).alias("_least"))
             same = equal(columns(positions.parts), columns(f"_{g}" for g in positions.parts))
             first = first.select(*(col(g).alias(f"_{g}") for g in positions.parts), "_least")
-            wanted = wanted.join(first, same & (col("e") > self.run.since) & (col("hi") > col("_least")))
+            wanted = wanted.join(
+                first, same & (col("e") > self.run.since) & (col("hi") >= F.coalesce("_least", lit(0)))
+            )
             wanted = wanted.select("e", "lo", "hi", *positions.parts)
         reached = wanted.withColumn("_v", col("hi"))
         table = positions.table.select(

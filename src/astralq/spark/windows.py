@@ -40,7 +40,8 @@ def window(
         assert isinstance(spec.schedule, TimeSchedule)
         check_rules(spec.scope, takewhile(lambda e: e <= run.end, spec.schedule.absolute()))
     measured = spec.measures != {Measure.TIME} and not holds_all_at_once(spec)
-    if ordered or (measured and not spec.partition):
+    # What is kept of a part has to stay in its order.
+    if ordered or (measured and (not spec.partition or run.memory is not None)):
         stream = numbered(stream, run)
     if run.memory is None or not keeps_tuples(spec, want):
         edge = ""
@@ -151,7 +152,8 @@ class _Windows:
         if scope.measure is not Measure.POSITION:
             start = greatest(start, positions.batch)
         elif isinstance(scope.lo, Linear) and scope.lo.slope == 0:
-            start = choose(col("p") >= scope.lo.offset, start, at(NEVER))
+            inside = col("p") >= scope.lo.offset
+            start, leave = choose(inside, start, at(NEVER)), choose(inside, leave, at(-NEVER))
         return self._frame(stream, df, start, leave, endless=is_landmark(scope.lo))
 
     @property
