@@ -96,7 +96,8 @@ class Engine(BatchEngine):
         allow_unbounded_state: bool,
         sources: dict[str, Any],
     ) -> tuple[ContinuousQuery, Sink]:
-        run.given.update({n: df for n, df in (self._frames | sources).items() if isinstance(df, DataFrame)})
+        run.given.update(self._frames)
+        run.given.update({n: df for n, df in sources.items() if isinstance(df, DataFrame)})
         t0 = None if start_at is None else instant(start_at)
         named: Origin | None = None
         if isinstance(query, str):
