@@ -18,8 +18,6 @@ from astralq.printing.lines import csv_lines, json_lines
 from astralq.runtime.progress import RunProgress
 from astralq.runtime.sinks import Staged
 
-FORMATS = ("table", "csv", "jsonl")
-
 
 @dataclass
 class Printed:

@@ -171,6 +171,7 @@ class Epochs:
             write_record(self.folders.commits / f"{intent.epoch}.json", record)
             passed("commit written", intent.epoch)
             self.epoch, self.taken, self.standings, self.counts = intent.epoch, intent.taken, standings, counts
+            self._last_answers = answers
             self._publish(intent.epoch, answers)
             passed("output published", intent.epoch)
             self._remove_old()
@@ -208,9 +209,7 @@ class Epochs:
         )
         spark = self.sessions.of(released + standing.rows)
         late = sum(self._set_aside(name, s.name, intent) for s in query.coming)
-        memory = InFiles(
-            spark, folders, name, intent.epoch, standing.tables, standing.facts, always_trim=self.always_trim
-        )
+        memory = InFiles(spark, folders, name, intent.epoch, standing.tables, self.always_trim, facts=standing.facts)
         frames: dict[str, DataFrame] = {}
         ranges: dict[tuple[str, int], Range] = {}
         for source in query.sources:

@@ -6,7 +6,6 @@ import json
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
 
 import pyarrow.parquet as pq  # type: ignore[import-untyped]
 from pyspark.sql import DataFrame, SparkSession
@@ -14,7 +13,7 @@ from pyspark.sql.types import StructType
 
 from astralq.runtime.folders import Folders
 from astralq.runtime.records import Record, file_sum
-from astralq.spark.memory import Facts, Trim, positions_after
+from astralq.spark.memory import Facts, Notes
 
 SLACK = 50_000
 """A table is trimmed when it has twice the rows that it had then, and so many more."""
@@ -99,7 +98,7 @@ class Table:
 
 
 @dataclass
-class InFiles:
+class InFiles(Notes):
     """The memory of one query in one epoch; `finish` says what the next one will find."""
 
     spark: SparkSession
@@ -107,13 +106,9 @@ class InFiles:
     query: str
     epoch: int
     tables: Mapping[str, Table]
-    facts: Facts
     always_trim: bool = False
     _tables: dict[str, Table] = field(default_factory=dict)
     _frames: dict[str, DataFrame] = field(default_factory=dict)
-    _facts: Facts = field(default_factory=dict)
-    _trims: dict[str, Trim] = field(default_factory=dict)
-    _counted: dict[str, DataFrame] = field(default_factory=dict)
 
     def kept(self, edge: str) -> DataFrame | None:
         table = self.tables.get(edge)
@@ -138,15 +133,6 @@ class InFiles:
             self._settle(edge, Table((part,), _nullable(df.schema), part.rows))
         return self._frames[edge]
 
-    def trim(self, edge: str, needed: Trim) -> None:
-        self._trims[edge] = needed
-
-    def count(self, name: str, df: DataFrame) -> None:
-        self._counted[name] = df
-
-    def learn(self, name: str, fact: Any) -> None:
-        self._facts[name] = fact
-
     def _write(self, edge: str, df: DataFrame, part: str) -> Part:
         folder = self.folders.state(self.query, edge, self.epoch, part)
         df.write.mode("overwrite").parquet(str(folder))
@@ -165,7 +151,7 @@ class InFiles:
             df = needed()
             part = self._write(edge, df, "trimmed")
             self._tables[edge] = Table((part,) if part.rows else (), _nullable(df.schema), part.rows)
-        return self._tables, self.facts | self._facts | positions_after(self.facts, self._counted)
+        return self._tables, self.facts_after()
 
 
 def _worth_trimming(table: Table) -> bool:

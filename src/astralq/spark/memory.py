@@ -58,17 +58,36 @@ def joined(a: DataFrame | None, b: DataFrame) -> DataFrame:
     return b if a is None else a.unionByName(b, allowMissingColumns=True)
 
 
-@dataclass
-class InSession:
-    """Tables that live as long as the session: for one process, and for tests."""
+@dataclass(kw_only=True)
+class Notes:
+    """What every memory notes down during an epoch, whatever its tables are kept in."""
 
-    always_trim: bool = True
     facts: Facts = field(default_factory=dict)
-    tables: dict[str, DataFrame] = field(default_factory=dict)
-    _tables: dict[str, DataFrame] = field(default_factory=dict)
     _facts: Facts = field(default_factory=dict)
     _trims: dict[str, Trim] = field(default_factory=dict)
     _counted: dict[str, DataFrame] = field(default_factory=dict)
+
+    def trim(self, edge: str, needed: Trim) -> None:
+        self._trims[edge] = needed
+
+    def count(self, name: str, df: DataFrame) -> None:
+        self._counted[name] = df
+
+    def learn(self, name: str, fact: Any) -> None:
+        self._facts[name] = fact
+
+    def facts_after(self) -> Facts:
+        """What the next epoch knows: all that was known and learnt, and how far streams have been counted."""
+        return self.facts | self._facts | positions_after(self.facts, self._counted)
+
+
+@dataclass
+class InSession(Notes):
+    """Tables that live as long as the session: for one process, and for tests."""
+
+    always_trim: bool = True
+    tables: dict[str, DataFrame] = field(default_factory=dict)
+    _tables: dict[str, DataFrame] = field(default_factory=dict)
 
     def kept(self, edge: str) -> DataFrame | None:
         return self.tables.get(edge)
@@ -83,22 +102,13 @@ class InSession:
             self._tables[edge] = df.localCheckpoint()
         return self._tables[edge]
 
-    def trim(self, edge: str, needed: Trim) -> None:
-        self._trims[edge] = needed
-
-    def count(self, name: str, df: DataFrame) -> None:
-        self._counted[name] = df
-
-    def learn(self, name: str, fact: Any) -> None:
-        self._facts[name] = fact
-
     def advance(self) -> None:
         """Ends the epoch: what was grown and learnt is what the next one finds."""
         if self.always_trim:
             for edge, needed in self._trims.items():
                 self._tables[edge] = needed().localCheckpoint()
         self.tables = self._tables
-        self.facts = self.facts | self._facts | positions_after(self.facts, self._counted)
+        self.facts = self.facts_after()
         self._tables, self._facts, self._trims, self._counted = {}, {}, {}, {}
 
 
