@@ -208,8 +208,8 @@ def epochs(spark: SparkSession, rows: int, seconds: int) -> float:
 def main(given: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(prog="scripts/bench live", description="Continuous queries against plain Spark.")
     parser.add_argument("names", nargs="*", metavar="NAME", help="hop, last, epoch; default: all")
-    parser.add_argument("--rows", type=int, default=4_000_000)
-    parser.add_argument("--files", type=int, default=8)
+    parser.add_argument("--rows", type=int, default=6_000_000)
+    parser.add_argument("--files", type=int, default=6)
     parser.add_argument("--seconds", type=int, default=120, help="for epoch")
     asked = parser.parse_args(given)
     wanted = asked.names or ["hop", "last", "epoch"]

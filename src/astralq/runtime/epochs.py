@@ -224,9 +224,10 @@ class Epochs:
                 for m in taken[source.name]:
                     found = found.with_(m.ranges[attribute])
                 ranges[source.name, source.declared.index(attribute)] = found
+        firsts = {name: min(m.first for m in held if m.first is not None) for name, held in taken.items() if held}
         run = Run(
             query.operator,
-            Sources(frames, ranges=ranges),
+            Sources(frames, ranges=ranges, firsts=firsts),
             query.t0,
             aim.until,
             since=standing.since,

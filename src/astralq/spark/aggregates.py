@@ -106,20 +106,23 @@ class _Grouping:
             *(p.value.alias(name) for name, p in partials.items()),
         )
         merges = {"there": "sum"} | {name: p.merge for name, p in partials.items()}
-        if self.frame.shared:
+        if self.frame.shared and not self.edge:
             # Windows that move in steps: all rows of one step behave alike, and are one from here on.
-            lifetime = self.frame.lifetime if self.frame.flat else None
-            ends = self.frame.interval_columns if lifetime is None else ["ft"]
-            named = named.groupBy(*columns([*self.keys, *ends])).agg(
-                *(MERGES[m](col(name)).alias(name) for name, m in merges.items())
-            )
-            if lifetime is not None:
-                named = named.withColumn("tt", col("ft") + lit(lifetime))
+            named = self._merged(named, merges)
         return named, plans, merges
+
+    def _merged(self, named: DataFrame, merges: dict[str, str]) -> DataFrame:
+        """One row for all rows of a group with the same interval."""
+        lifetime = self.frame.lifetime if self.frame.flat and self.frame.shared else None
+        ends = self.frame.interval_columns if lifetime is None else ["ft"]
+        merged = named.groupBy(*columns([*self.keys, *ends])).agg(
+            *(MERGES[m](col(name)).alias(name) for name, m in merges.items())
+        )
+        return merged if lifetime is None else merged.withColumn("tt", col("ft") + lit(lifetime))
 
     def _with_panes(self, named: DataFrame, plans: Sequence[Plan], merges: dict[str, str]) -> DataFrame:
         """New panes, merged with those that the edge has kept: rows of one group that come and go together."""
-        run, bounds = self.run, self.frame.interval_columns
+        run = self.run
         assert run.memory is not None
         kept = run.memory.kept(self.edge)
         layouts = [p.layout for p in plans]
@@ -138,11 +141,8 @@ class _Grouping:
             named = old.select(*columns(c for c in old.columns if c in named.columns)).unionByName(
                 named, allowMissingColumns=True
             )
-        merged = named.groupBy(*columns([*self.keys, *bounds])).agg(
-            *(MERGES[m](col(name)).alias(name) for name, m in merges.items())
-        )
         run.memory.learn(f"layouts {self.edge}", [None if x is None else list(astuple(x)) for x in layouts])
-        return run.memory.replace(self.edge, merged)
+        return run.memory.replace(self.edge, self._merged(named, merges))
 
     def _from_now(self, named: DataFrame, *, invertible: bool) -> DataFrame:
         """Rows from (since, 0) on; the plans for windows of one length want their whole intervals."""

@@ -21,11 +21,14 @@ from astralq.spark.exact import Range
 from astralq.spark.frames import StreamFrame
 from astralq.spark.memory import Memory
 from astralq.spark.scan import Cut
-from astralq.spark.sources import Sources, Times
+from astralq.spark.sources import Source, Sources, Times
 from astralq.timeline import EPOCH, LAST_INDEX, BatchId, Instant
 
 _ENDLESS = 2**40
 """How many rows a continuous run is prepared for."""
+
+_ROOM = 8
+"""For how many epochs like the present one the greatest number of rows of a sum need not be counted again."""
 
 
 @dataclass(frozen=True)
@@ -71,9 +74,13 @@ class Run:
     def _times(self) -> list[Times]:
         if self.memory is None:
             check_ends(self.query, self.t0_or_none, self.until)
+        return self.sources.times(self._timed, self.t0)
+
+    @property
+    def _timed(self) -> list[Source]:
+        """The sources whose timestamps are asked for; a sensor has some when it has been asked."""
         kinds = StreamSource | RelationSource if self.memory is None else StreamSource | RelationSource | SensedSource
-        found = [op for op in self.query.walk() if isinstance(op, kinds)]
-        return self.sources.times(found, self.t0)
+        return [op for op in self.query.walk() if isinstance(op, kinds)]
 
     @property
     def first_possible(self) -> Instant:
@@ -126,7 +133,7 @@ class Run:
             found = BatchId(*memory.facts[name])
         elif self.t0_or_none is not None:
             found = first_observed(self.query, [], self.t0_or_none)
-        elif batches := [t.first for t in self._times if t.first is not None]:
+        elif batches := self.sources.first_batches(self._timed, self.t0):
             found = first_observed(self.query, batches, None)
         elif self.closing:
             found = first_observed(self.query, [], None)
@@ -181,13 +188,14 @@ class Run:
         return self.known_range(f"{source.name} {place}", lambda: self.sources.range(source, place))
 
     def most(self, name: str, kept: Callable[[], int], coming: int) -> int:
-        """At most how many rows one sum has: counted again when it could have become twice as many as it was."""
+        """At most how many rows one sum has: counted again when it could have become twice as many as it was, but not
+        in every epoch."""
         assert self.memory is not None
         name = f"most{self.scope} {name}"
         before, room = self.memory.facts.get(name, (0, 0))
         if coming > room:
             before = kept()
-            room = max(before, coming)
+            room = max(before, _ROOM * coming)
         self.memory.learn(name, [before + coming, room - coming])
         return int(before + coming)
 

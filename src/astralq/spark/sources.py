@@ -42,6 +42,7 @@ class Sources:
     given: Mapping[str, DataFrame]
     layouts: dict[tuple[str, int], Layout] = field(default_factory=dict)
     ranges: dict[tuple[str, int], Range] = field(default_factory=dict)
+    firsts: Mapping[str, Instant] = field(default_factory=dict)  # first timestamps, of whose sources they are known
     _times: dict[tuple[str, int], Times] = field(default_factory=dict)
     _streams: dict[str, StreamFrame] = field(default_factory=dict)
 
@@ -99,6 +100,14 @@ class Sources:
             for name, first, last, rows in every.groupBy("source").agg(*limits).collect():
                 self._times[name, t0] = Times(BatchId(Instant(first.t), first.i), Instant(last), rows)
         return [self._times[s.name, t0] for s in sources]
+
+    def first_batches(self, sources: Sequence[Source], t0: Instant) -> list[BatchId]:
+        """The first batch from t0 on of each source that has one; the data are asked only where it is not known."""
+        known = [
+            s for s in sources if self.firsts.get(s.name, t0 - 1) >= t0 and getattr(s, "batch_by", None) is None
+        ]
+        asked = self.times([s for s in sources if s not in known], t0)
+        return [BatchId(self.firsts[s.name], 0) for s in known] + [t.first for t in asked if t.first is not None]
 
     def layout(self, source: StreamSource, place: int) -> Layout:
         """How the values of an attribute that is a DOUBLE are cut for exact sums."""
