@@ -37,6 +37,7 @@ HOP = (
     "FROM s [HOP 1 HOUR EVERY 1 MINUTE] GROUP BY k);"
 )
 LAST = "RSTREAM(SELECT k, v FROM s [PARTITION BY k ROWS 10 SLIDE 1 MINUTE]);"
+MINUTE = 60_000
 BOTH = 1
 """Files that are taken together; both sides get the same."""
 
@@ -106,35 +107,44 @@ def plain_hop(spark: SparkSession, feed: Feed) -> DataFrame:
 
 
 class LastTen(StatefulProcessor):  # type: ignore[misc]
-    """The last ten rows of a key, emitted every minute of event time."""
+    """The last ten rows of a key at each minute of event time, once nothing before that minute can come any more.
+
+    Of rows that came, only the last ten of each minute are stored: others can be in no answer.
+    """
 
     def init(self, handle: StatefulProcessorHandle) -> None:
         self.handle = handle
-        self.last = handle.getListState("last", "v DOUBLE, ts TIMESTAMP")
+        self.kept = handle.getListState("kept", "v DOUBLE, ts TIMESTAMP")
         self.due = handle.getValueState("due", "at BIGINT")
 
     def handleInputRows(self, key: Any, rows: Iterator[Any], timerValues: Any) -> Iterator[Any]:  # noqa: N802, N803
         import pandas as pd
 
         new = pd.concat(list(rows)).sort_values("ts")
-        kept = pd.DataFrame(list(self.last.get()), columns=["v", "ts"])
-        both = pd.concat([kept, new[["v", "ts"]]]) if len(kept) else new[["v", "ts"]]
-        self.last.put([(float(v), t.to_pydatetime()) for v, t in both.tail(10).itertuples(index=False)])
+        new = new.groupby(new["ts"].dt.ceil("min")).tail(10)
+        self.kept.appendList(list(zip(new["v"], new["ts"].dt.to_pydatetime(), strict=True)))
         if not self.due.exists():
-            self._next(timerValues.getCurrentWatermarkInMs())
+            due = int(new["ts"].iloc[0].ceil("min").timestamp() * 1000)
+            self.due.update((due,))
+            self.handle.registerTimer(due)
         return iter([])
 
     def handleExpiredTimer(self, key: Any, timerValues: Any, expiredTimerInfo: Any) -> Iterator[Any]:  # noqa: N802, N803
         import pandas as pd
 
-        self._next(timerValues.getCurrentWatermarkInMs())
-        values = [v for v, _ in self.last.get()]
-        yield pd.DataFrame({"k": [key[0]] * len(values), "v": values})
-
-    def _next(self, now: int) -> None:
-        due = (max(now, 0) // 60_000 + 1) * 60_000
-        self.handle.registerTimer(due)
-        self.due.update((due,))
+        first = self.due.get()[0]
+        after = timerValues.getCurrentWatermarkInMs() // MINUTE * MINUTE + MINUTE
+        kept = pd.DataFrame(list(self.kept.get()), columns=["v", "ts"]).sort_values("ts")
+        times = kept["ts"].to_numpy().astype("datetime64[ms]").astype("int64")
+        minutes = np.arange(first, after, MINUTE)
+        ends = np.searchsorted(times, minutes, side="right")
+        places = [np.arange(max(0, e - 10), e) for e in ends]
+        counts = [len(p) for p in places]
+        self.kept.put(list(kept.iloc[max(0, ends[-1] - 10) :].itertuples(index=False, name=None)))
+        self.due.update((after,))
+        self.handle.registerTimer(after)
+        values = kept["v"].to_numpy()[np.concatenate(places)]
+        yield pd.DataFrame({"t": np.repeat(minutes, counts), "k": key[0], "v": values})
 
     def close(self) -> None: ...
 
@@ -143,7 +153,7 @@ def plain_last(spark: SparkSession, feed: Feed) -> DataFrame:
     return (
         streamed(spark, feed)
         .groupBy("k")
-        .transformWithStateInPandas(LastTen(), "k INT, v DOUBLE", "append", "eventtime")
+        .transformWithStateInPandas(LastTen(), "t BIGINT, k INT, v DOUBLE", "append", "eventtime")
     )
 
 

@@ -44,6 +44,8 @@ def frames(
         if isinstance(given, Stream):
             rows: Rows = [(*s.values, s.t, s.i, s.n) for s in given.tuples]
             stamp = ("_t", "_i", "_n")
+            if all(s.i == 0 for s in given.tuples):  # as most sources are
+                rows, stamp = [(*s.values, s.t, s.n) for s in given.tuples], ("_t", "_n")
         elif isinstance(op, StreamSource) and op.timestamp is None:
             rows, stamp = [(*values, t) for t, values in given], ("_t",)  # type: ignore[union-attr]
         else:

@@ -32,8 +32,9 @@ def in_epochs(
     *,
     t0: Instant | None = None,
     always_trim: bool = True,
+    new_rows: int | None = None,
 ) -> Rows:
-    """The answers of epochs that end at these watermarks, one behind the other."""
+    """The answers of epochs that end at these watermarks, one behind the other; each is said to have so many rows."""
     op = operator_of(query)
     memory = InSession(always_trim)
     whole = frames(engine.spark, op, data)
@@ -42,7 +43,7 @@ def in_epochs(
     for watermark in map(Instant, watermarks):
         given = {k: released(df, op, k, since, watermark) for k, df in whole.items()}
         closing = watermark == watermarks[-1]
-        run = Run(op, Sources(given), t0, watermark, since=since, memory=memory, closing=closing)
+        run = Run(op, Sources(given), t0, watermark, since=since, memory=memory, closing=closing, new_rows=new_rows)
         answer = numbered_history(run, len(found), small=True)
         if answer is not None:
             rows = [tuple(r) for r in plain(answer, (*answer_columns(op), PLACE)).collect()]

@@ -15,6 +15,7 @@ from astralq.errors import AstralError
 from astralq.model import Data, Stream
 from astralq.runtime.watermark import Progress, watermark
 from astralq.spark import Engine
+from astralq.spark.edges import MANY
 from astralq.timeline import BatchId, Duration, Instant
 from tests.agree.compare import Rows, on_model, same
 from tests.agree.epochs import in_epochs, last_instant, times_of
@@ -68,7 +69,8 @@ def difference(engine: Engine, case: Case, k: int) -> str | None:
         expected = f"{type(e).__name__}: {e}"
     found: Rows | str
     try:
-        found = in_epochs(engine, case.query, case.data, arrival.watermarks, always_trim=random.random() < 0.8)
+        trim, rows = random.random() < 0.8, random.choice([None, MANY])
+        found = in_epochs(engine, case.query, case.data, arrival.watermarks, always_trim=trim, new_rows=rows)
     except Exception as e:
         found = f"{type(e).__name__}: {e}"
     if isinstance(expected, list) and isinstance(found, list) and same(expected, found) and not arrival.late:
@@ -117,6 +119,17 @@ def test_windows_over_streamers_do_not_see_where_epochs_end(spark: SparkSession,
     expected = on_model(query, DATA)
     for cuts in ([9], [1, 9], [1, 2, 5, 9], [0, 4, 8, 9]):
         assert in_epochs(Engine(spark), query, DATA, cuts) == expected, cuts
+
+
+@pytest.mark.parametrize("width", [1, 2, 5])
+def test_tuples_that_come_and_go_between_two_evaluations_need_not_be_kept(spark: SparkSession, width: int) -> None:
+    """Of many new tuples only the last of each part and step are kept, whatever part of a step an epoch has."""
+    data: Data = {"S": Stream.of((BatchId(Instant(t // 3), 0), (t % 3 % 2, t)) for t in range(60))}
+    query = S[rows(width, slide="6 us").by("a")].rstream()
+    expected = on_model(query, data)
+    assert len(expected) > 3 * width
+    for cuts in ([19], [3, 6, 7, 19], [0, 5, 12, 13, 19]):
+        assert in_epochs(Engine(spark), query, data, cuts, new_rows=MANY) == expected, cuts
 
 
 def test_a_cut_inside_an_instant_releases_none_of_it() -> None:

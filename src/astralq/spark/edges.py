@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from pyspark.sql import DataFrame, Window
+from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F  # noqa: N812
 
 from astralq.algebra.retention import Want, is_over, known_at_once
@@ -25,10 +25,28 @@ def remembered(stream: StreamFrame, edge: str, memory: Memory) -> StreamFrame:
     """The new tuples of a stream behind those that an edge has kept."""
     kept = dict.fromkeys([*attributes(stream.schema), *stream.stamp_columns, *stream.order])
     df = memory.grow(edge, stream.df.select(*columns(kept)))
+    if stream.numbered:
+        memory.count(f"count {stream.name}", df)  # cheaper to look at than the sort that numbered it
     if stream.flat and "i" in df.columns:
         stream = replace(stream, flat=False)
     if not stream.flat:
         df = df.withColumn("i", F.coalesce(col("i"), lit(0)))
+    return replace(stream, df=df)
+
+
+MANY = 100_000
+"""From so many new tuples on it is worth to look first which of them a window can hold at all."""
+
+
+def last_of_steps(stream: StreamFrame, partition: Sequence[str], width: int, step: Column) -> StreamFrame:
+    """Of a numbered stream's tuples those among the last width + 1 of their part in a step between two evaluations.
+
+    A window of the last rows can hold no others. Nor do they decide when one leaves it: the step in which so many
+    have come after a tuple is the same when every step has at most so many.
+    """
+    parts = [col(f"c{stream.schema.index(n)}") for n in partition]
+    last = F.row_number().over(Window.partitionBy(*parts, step).orderBy(F.desc("n")))
+    df = stream.df.withColumn("_last", last).where(col("_last") <= width + 1).drop("_last")
     return replace(stream, df=df)
 
 

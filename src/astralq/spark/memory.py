@@ -41,7 +41,8 @@ class Memory(Protocol):
         """How to find the rows of an edge that are needed after this epoch."""
 
     def count(self, name: str, df: DataFrame) -> None:
-        """A stream's new tuples, which have their positions n: the next epoch goes on counting after them."""
+        """A stream's new tuples, which have their positions n: the next epoch goes on counting after them. A table
+        with the last of them among others will do."""
 
     def learn(self, name: str, fact: Any) -> None:
         """A fact for the next epoch, something that JSON can hold."""
@@ -121,5 +122,5 @@ def positions_after(facts: Facts, counted: dict[str, DataFrame]) -> Facts:
         every = part if every is None else every.union(part)
     if every is not None:
         for name, n in every.groupBy("name").agg(F.max("n")).collect():
-            found[name] = n + 1
+            found[name] = max(found[name], n + 1)
     return found

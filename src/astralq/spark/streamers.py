@@ -133,8 +133,14 @@ def _states(op: RStream, frame: RelationFrame, run: Run) -> StreamFrame:
         points = points.union(gone)
     numbered = run.shared(points.distinct().sort("at").zipWithIndex("k"))
     keys = dict.fromkeys([*attributes(frame.schema), *frame.order])
-    for name, end in (("_first", "_from"), ("_last", "_to")):
-        rows = _rank(rows, numbered, end, name, run)
+    if frame.coalesced and not op.on_insert:
+        # Each row is a tuple by itself: it begins and ends at change points, or outside of what is observed.
+        for name, end in (("_first", "_from"), ("_last", "_to")):
+            rows = _equal_rank(rows, numbered, end, name)
+        rows = rows.withColumn("_first", F.coalesce("_first", long(0)))
+    else:
+        for name, end in (("_first", "_from"), ("_last", "_to")):
+            rows = _rank(rows, numbered, end, name, run)
     count = numbered.agg(F.count("k").alias("_count"))
     rows = rows.crossJoin(F.broadcast(count))
     upto = F.coalesce("_last", "_count") - 1
@@ -151,6 +157,13 @@ def _rank(rows: DataFrame, numbered: DataFrame, end: str, name: str, run: Run) -
     probes = rows.withColumns({"_t": col(f"{end}.t"), "_i": col(f"{end}.i")})
     found = first_from(probes, table, keys=[], at=["_t", "_i"], payload="_number", cut=run.time_cut, run=run)
     return found.select(*columns(rows.columns), col("_number_found").alias(name))
+
+
+def _equal_rank(rows: DataFrame, numbered: DataFrame, end: str, name: str) -> DataFrame:
+    """The number of the change point at one end of each row; NULL where there is none."""
+    table = numbered.select(col("at.t").alias("_t"), col("at.i").alias("_i"), col("k").alias(name))
+    found = rows.join(table, (col(f"{end}.t") == col("_t")) & (col(f"{end}.i") == col("_i")), "left")
+    return found.select(*columns(rows.columns), name)
 
 
 # By value

@@ -18,6 +18,7 @@ from astralq.algebra.retention import Want, holds_all_at_once, is_landmark, keep
 from astralq.algebra.schedules import Continuous, Measure, Periodic, TimeSchedule
 from astralq.algebra.scopes import Back, BatchStart, Bound, Linear, OfInstant, check_rules, check_window, fixed_width
 from astralq.algebra.windows import WindowSpec
+from astralq.spark import edges
 from astralq.spark.batches import NEVER, Id, at, choose, greatest
 from astralq.spark.columns import col, lit, long
 from astralq.spark.context import Run
@@ -46,7 +47,7 @@ def window(
     if run.memory is None or not keeps_tuples(spec, want):
         edge = ""
     else:
-        stream = remembered(stream, edge, run.memory)
+        stream = remembered(_Windows(spec, run).worth_keeping(stream), edge, run.memory)
     made = _Windows(spec, run, edge, want)
     if not measured:
         found = made.on_time(stream)
@@ -136,6 +137,21 @@ class _Windows:
 
     # Positions and distances
 
+    def worth_keeping(self, stream: StreamFrame) -> StreamFrame:
+        """Without new tuples that come and go between two evaluations, where there are many of them."""
+        schedule, run = self.spec.schedule, self.run
+        width = fixed_width(schedule, self.spec.scope)
+        if not (self._many and self.spec.partition and self._direct and stream.flat) or width is None:
+            return stream
+        if not (isinstance(schedule, Periodic) and schedule.measure is Measure.TIME):
+            return stream
+        step = at_least_zero(col("t"), -schedule.origin(run.t0), schedule.every)
+        return edges.last_of_steps(stream, self.spec.partition, width, step)
+
+    @property
+    def _many(self) -> bool:
+        return self.run.new_rows is not None and self.run.new_rows >= edges.MANY
+
     def on_positions(self, stream: StreamFrame, positions: Positions) -> RelationFrame:
         scope, schedule = self.spec.scope, self.spec.schedule
         if Measure.DISTANCE in self.spec.measures:
@@ -148,7 +164,8 @@ class _Windows:
             return self._by_instant(stream, positions)
         positions, enter = self._event(positions, "enter")
         positions, leave = self._event(positions, "leave")
-        start, df = enter, positions.df
+        # What is not needed any more will be looked for in it too.
+        start, df = enter, self.run.shared(positions.df) if self.edge and self._many else positions.df
         if scope.measure is not Measure.POSITION:
             start = greatest(start, positions.batch)
         elif isinstance(scope.lo, Linear) and scope.lo.slope == 0:
