@@ -10,7 +10,7 @@ import subprocess
 import tempfile
 from dataclasses import dataclass
 from pathlib import Path
-from statistics import median
+from statistics import fmean, median
 
 import numpy as np
 import pyarrow as pa  # type: ignore[import-untyped]
@@ -120,7 +120,7 @@ def growth(found: list[After]) -> Growth:
         return median(values[1]) / max(1e-9, median(values[0]))
 
     return Growth(
-        ratio(([a.seconds for a in early], [a.seconds for a in late])),
+        fmean(a.seconds for a in late) / fmean(a.seconds for a in early),
         {q: ratio(([a.rows[q] for a in early], [a.rows[q] for a in late])) for q in found[0].rows},
         ratio(([a.files for a in early], [a.files for a in late])),
         ratio(([a.memory for a in early], [a.memory for a in late])),
@@ -142,7 +142,7 @@ def main() -> None:
     for k in range(0, len(found), tenth):
         part = found[k : k + tenth]
         kept = {q: int(median([a.rows[q] for a in part])) for q in part[0].rows}
-        seconds = median([a.seconds for a in part])
+        seconds = fmean(a.seconds for a in part)
         print(f"epoch {k + 1}: {seconds:.2f} s, {kept}, {part[-1].files} files, {part[-1].memory} MB")
     print(growth(found))
 
