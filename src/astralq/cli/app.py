@@ -40,8 +40,8 @@ app = typer.Typer(
 )
 
 
-def main() -> None:
-    """What the command `astralq` does."""
+def command() -> None:
+    """The whole command line, with its output in UTF-8 wherever it goes."""
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(encoding="utf-8", errors="backslashreplace")
