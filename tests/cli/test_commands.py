@@ -67,7 +67,7 @@ def test_the_state_of_a_stream_of_windows_is_an_error(desk: Desk) -> None:
     ("arguments", "message"),
     [
         ("rnu q.aql", "No such command 'rnu'. Did you mean 'run'?"),
-        ("run q.aql --formt csv", "No such option: --formt (Possible options: --format"),
+        ("run q.aql --formt csv", "No such option '--formt'. Did you mean '--format'?"),
         ("run q.aql --format tabel", "Invalid value for '--format': 'tabel' is no format; did you mean 'table'?"),
         ("run q.aql --format xyz", "'xyz' is no format; use table, csv, jsonl, parquet"),
         ("run q.aql --dialect sneql", "'sneql' is no dialect; did you mean 'sneeql'?"),

@@ -21,6 +21,7 @@ from astralq.cli.output import Write, make_folder, write_all
 from astralq.cli.progress import progress
 from astralq.cli.scripts import CommandError, Source, blamed_on, read_all, shown
 from astralq.cli.sinks import sink_file
+from astralq.cli.words import Commands
 from astralq.errors import AstralError, DataError, TimeError, nearest
 from astralq.language.script import DIALECTS
 from astralq.model.files import source_files
@@ -32,6 +33,7 @@ LIVE = ("table", "csv", "jsonl")
 """The formats in which a continuous run prints."""
 
 app = typer.Typer(
+    cls=Commands,
     add_completion=False,
     no_args_is_help=True,
     rich_markup_mode=None,
