@@ -82,6 +82,19 @@ Dialect = Annotated[
 ]
 
 
+@app.command(epilog="Example: astralq check buoys.aql")
+def check(files: Files, dialect: Dialect = None) -> None:
+    """Look at queries and their sources without running; - is standard input."""
+    from astralq.cli.check import check_all
+
+    with _told():
+        try:
+            for line in check_all(files, dialect):
+                print(line)
+        finally:
+            sys.stdout.flush()
+
+
 @app.command(epilog="Example: astralq run buoys.aql --at 2026-03-01T12:00:00Z --format csv")
 def run(
     files: Files,

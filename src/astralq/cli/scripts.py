@@ -10,18 +10,19 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from astralq.errors import AstralError, nearest
-from astralq.language import Script, ScriptError, read_script
+from astralq.language import Declared, Script, ScriptError, read_script
 from astralq.timeline import Instant, instant
 
 STDIN = "-"
 
 
 class CommandError(Exception):
-    """What stops a command, as it is told to its user."""
+    """What stops a command, as it is told to its user; the sources of a wrong file that nothing is wrong with."""
 
-    def __init__(self, messages: Sequence[str]) -> None:
+    def __init__(self, messages: Sequence[str], sources: Sequence[Declared] = ()) -> None:
         super().__init__("\n\n".join(messages))
         self.messages = tuple(messages)
+        self.sources = tuple(sources)
 
 
 @dataclass(frozen=True)
@@ -88,7 +89,7 @@ def blamed_on(file: str) -> Iterator[None]:
     try:
         yield
     except ScriptError as e:
-        raise CommandError([f"{shown(file)}: {one}" for one in e.errors]) from e
+        raise CommandError([f"{shown(file)}: {one}" for one in e.errors], e.sources) from e
     except AstralError as e:
         raise CommandError([f"{shown(file)}: {e}"]) from e
 

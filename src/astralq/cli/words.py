@@ -1,4 +1,4 @@
-"""What is misspelt on the command line is told with what may be meant."""
+"""Words: what is misspelt on the command line is told with what may be meant; one thing, two things."""
 
 from __future__ import annotations
 
@@ -38,3 +38,12 @@ def _proposed() -> Iterator[None]:
         error.message = f"No such option '{error.option_name}'.{likely}"
         error.possibilities = None
         raise
+
+
+def counted(n: int, what: str) -> str:
+    """So many of a thing.
+
+    >>> counted(1, "file"), counted(36, "row")
+    ('1 file', '36 rows')
+    """
+    return f"{n} {what}{'' if n == 1 else 's'}"
