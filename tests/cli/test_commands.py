@@ -101,14 +101,6 @@ def test_a_dash_is_standard_input_and_its_paths_are_in_the_current_folder(desk: 
     assert (result.exit_code, result.stdout) == (0, "t,i,sensor\n5,0,2\n")
 
 
-@pytest.mark.parametrize("arguments", [["--help"], ["run", "--help"], ["explain", "-h"]])
-def test_help_fits_a_terminal_and_shows_an_example(arguments: list[str]) -> None:
-    lines = printed(*arguments).splitlines()
-    assert len(lines) <= 24
-    assert max(map(len, lines)) <= 80
-    assert "  Example: astralq " in "\n".join(lines)
-
-
 # explain
 
 

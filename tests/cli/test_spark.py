@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from pathlib import Path
 
 import pyarrow.parquet as pq  # type: ignore[import-untyped]
@@ -10,6 +11,7 @@ from pyspark.sql import SparkSession
 from typer.testing import CliRunner, Result
 
 from astralq.cli.app import app
+from astralq.cli.new import COMMANDS
 
 QUERY = """
 CREATE STREAM s (k INT, v DOUBLE, ts TIMESTAMP) FROM csv 's.csv' OPTIONS (header = 'true') TIMESTAMP BY ts;
@@ -99,3 +101,20 @@ def test_a_setting_of_spark_is_passed_on(folder: Path, spark: SparkSession) -> N
         assert spark.conf.get("spark.sql.shuffle.partitions") == "3"
     finally:
         spark.conf.set("spark.sql.shuffle.partitions", str(before))
+
+
+def test_all_commands_of_the_starter_work_and_start_answers_what_run_answers(
+    tmp_path: Path, spark: SparkSession, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert spark is not None  # the command uses the running session
+    monkeypatch.delenv("ASTRALQ_ENGINE")
+    assert CliRunner().invoke(app, ["new", str(tmp_path / "shed")]).exit_code == 0
+    monkeypatch.chdir(tmp_path / "shed")
+    answers = []
+    for command in COMMANDS:
+        found = CliRunner().invoke(app, shlex.split(command)[1:])
+        assert (found.exit_code, found.stderr) == (0, ""), found.output
+        answers.append([line for line in found.stdout.splitlines() if line.startswith("2026")])
+    checked, ran, followed = answers
+    assert (checked, len(ran)) == ([], 7)
+    assert followed == ran

@@ -82,9 +82,18 @@ Dialect = Annotated[
 ]
 
 
+@app.command(epilog="Example: astralq new my-sensors")
+def new(name: Annotated[str, typer.Argument(metavar="NAME", hidden=True)]) -> None:
+    """Make a folder with two queries and sample data to begin with."""
+    from astralq.cli.new import make_starter
+
+    with _told():
+        print(make_starter(name))
+
+
 @app.command(epilog="Example: astralq check buoys.aql")
 def check(files: Files, dialect: Dialect = None) -> None:
-    """Look at queries and their sources without running; - is standard input."""
+    """Look at queries and their sources, without running them."""
     from astralq.cli.check import check_all
 
     with _told():

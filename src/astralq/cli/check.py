@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import partial
@@ -42,6 +43,12 @@ class _File:
             self._looks[source] = look
         return self._looks[source]
 
+    def messages(self) -> list[str]:
+        """All that is wrong, in the order of the text."""
+        far = sys.maxsize
+        in_order = sorted(self.problems, key=lambda e: (e.span.line, e.span.column) if e.span else (far, far))
+        return [f"{shown(self.name)}: {e}" for e in in_order]
+
     def unused(self) -> list[Source]:
         """Sources that are declared, but that no query looks at."""
         return [s for s in self.declared if _is_source(s) and s not in self._looks]
@@ -80,7 +87,7 @@ def _checked(name: str, dialect: str | None, *, several: bool) -> tuple[list[str
         file = _File(name, Path(name).parent, {d.source: d for d in e.sources})
         for source in file.unused():
             file.look(source)
-        return [], [*e.messages, *(f"{shown(name)}: {p}" for p in file.problems)]
+        return [], [*e.messages, *file.messages()]
     file = _File(name, read.folder, {d.source: d for d in read.script.sources})
     of = f" of {shown(name)}" if several else ""
     lines: list[str] = []
@@ -90,7 +97,7 @@ def _checked(name: str, dialect: str | None, *, several: bool) -> tuple[list[str
         lines += [f"-- used by no query{of}", *(_source_line(file, s) for s in unused)]
     if not read.script.queries:
         file.problems.append(DataError("there is no query", hint="declare sources, then write a query"))
-    return lines, [f"{shown(name)}: {p}" for p in file.problems]
+    return lines, file.messages()
 
 
 def _report(file: _File, read: QueryFile, query: Statement) -> Iterator[str]:
@@ -109,10 +116,13 @@ def _report(file: _File, read: QueryFile, query: Statement) -> Iterator[str]:
     run += [*refusals(partial(check_ends, operator, query.t0, read.wishes.until)), *_written_by_run(file, query)]
     start = [e for look in looks for e in look.start]
     start += [*unbounded(operator), *refusals(partial(_followed_by_sink, query.sink))]
+    if wrong := [s.name for s, look in zip(sources, looks, strict=True) if look.problems]:
+        unusable: list[AstralError] = [DataError(f"{', '.join(wrong)} cannot be used as it is declared")]
+        run, start = run or unusable, start or unusable
+    elif run and start:  # nobody would take it
+        file.problems += [*run, *start]
     yield from _verdict("run", run)
     yield from _verdict("start", start)
-    if run and start:  # nobody would take it
-        file.problems += [*run, *start]
 
 
 def _is_source(op: Operator) -> TypeGuard[Source]:

@@ -12,6 +12,7 @@ from astralq.cli.words import counted
 from astralq.errors import AstralError, DataError, nearest
 from astralq.model.files import NoFileError, described, find_files, imported
 from astralq.model.formats import (
+    HEADER_UNDECLARED,
     SUFFIXES,
     Beginning,
     CsvDialect,
@@ -25,7 +26,7 @@ from astralq.model.formats import (
     read_beginning,
 )
 from astralq.model.sources import read_relation, receive
-from astralq.schema import STRING, Attribute, Schema
+from astralq.schema import STRING, TIMESTAMP, Attribute, Schema
 from astralq.spark.declared import (
     FOLLOWED,
     STORED,
@@ -54,6 +55,16 @@ _MAGIC = {
 }
 
 
+_DECLARED = {
+    **dict.fromkeys(("tinyint", "smallint", "int"), "INT"),
+    **dict.fromkeys(("float", "double"), "DOUBLE"),
+    **dict.fromkeys(("timestamp", "timestamp_ntz", "nanos"), "TIMESTAMP"),
+    "bigint": "BIGINT",
+    "boolean": "BOOLEAN",
+}
+"""What to declare a column of Spark's types."""
+
+
 @dataclass
 class Look:
     """What was found of a source in a few words, all that is wrong with it, and why `run` or `start` refuse it."""
@@ -71,6 +82,8 @@ def look_at(source: Source, folder: Path) -> Look:
         _look(source, folder, look)
     except AstralError as e:
         look.problems.append(e)
+    except OSError as e:
+        look.problems.append(DataError(f"the {described(source)}: {e.filename} cannot be read: {e.strerror or e}"))
     except Exception as e:  # a library's own words about a file that is broken in a way nobody has thought of
         look.problems.append(DataError(f"the {described(source)} cannot be looked at: {type(e).__name__}: {e}"))
     if look.problems:
@@ -178,7 +191,7 @@ def _files(source: StreamSource | RelationSource, origin: Origin, folder: Path, 
 
 def _into(source: StreamSource | RelationSource, origin: Origin, files: Sequence[File], look: Look) -> None:
     """Looks into the files; of each attribute the first misfit is told, and of each file what else is wrong."""
-    told: set[str] = set()
+    told: set[tuple[type[AstralError], str]] = set()
     names: dict[str, None] = {}
     rows, whole = 0, len(files) <= FILES
     for file in files[:FILES]:
@@ -186,10 +199,10 @@ def _into(source: StreamSource | RelationSource, origin: Origin, files: Sequence
         if not wrong and beginning is not None:
             wrong = _refused_rows(source, file, beginning)
         for e in wrong:
-            about = getattr(e, "attribute", None)
-            if about is None or about not in told:
+            attribute = getattr(e, "attribute", None)
+            if attribute is None or (type(e), attribute) not in told:
                 look.problems.append(e)
-            told |= {about} if about else set()
+            told.add((type(e), attribute or ""))
         whole = whole and beginning is not None and not beginning.more
         if beginning is not None:
             rows += len(beginning.rows)
@@ -237,11 +250,21 @@ def _beginning(origin: Origin, file: File, schema: Schema) -> tuple[Beginning | 
             return read_beginning(origin, file, left, ROWS), wrong
         except DataError as e:
             e.message = e.message.replace(f"({left})", f"({schema})")
-            e.hint = _magic(file) or e.hint if e.attribute is None else e.hint
+            e.hint = (_magic(file) if e.attribute is None else None) or e.hint or _instead(origin, e, schema)
             wrong.append(e)
             left = _without(left, e)
-            if e.attribute is None or not left.attributes:
+            if e.attribute is None or not left.attributes or e.hint == HEADER_UNDECLARED:
                 return None, wrong
+
+
+def _instead(origin: Origin, error: DataError, schema: Schema) -> str | None:
+    """What to do about a value that does not fit."""
+    if error.attribute is None or isinstance(error, MissingColumnError):
+        return None
+    if schema[error.attribute].type == TIMESTAMP:
+        return "write times as 2026-03-01T12:00:00Z"
+    nothing = ", or name what stands for nothing: OPTIONS (nullValue = '…')" if origin.format == "csv" else ""
+    return f"correct the file, or declare {error.attribute} STRING{nothing}"
 
 
 def _without(schema: Schema, error: DataError) -> Schema:
@@ -305,7 +328,9 @@ def _parquet_beginning(origin: Origin, file: File, schema: Schema) -> tuple[Begi
         if takes(a, found):
             fine.append(a)
         else:
-            wrong.append(mismatch(found, a, file.shown))
+            other = mismatch(found, a, file.shown)
+            other.hint = other.hint or (f"declare it {_DECLARED[found]}" if found in _DECLARED else None)
+            wrong.append(other)
     while fine:
         try:
             return read_beginning(origin, file, Schema(tuple(fine)), ROWS), wrong

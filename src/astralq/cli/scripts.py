@@ -69,6 +69,7 @@ def read_all(files: Sequence[str], dialect: str | None) -> list[Source]:
     """Reads and binds all files; if any is wrong, an error with everything that is wrong in all of them."""
     sources = []
     messages: list[str] = []
+    declared: list[Declared] = []
     for file in files:
         try:
             with blamed_on(file):
@@ -78,8 +79,9 @@ def read_all(files: Sequence[str], dialect: str | None) -> list[Source]:
                 sources.append(Source(file, folder, read_script(text, dialect or wished.dialect), wished))
         except CommandError as e:
             messages += e.messages
+            declared += e.sources
     if messages:
-        raise CommandError(messages)
+        raise CommandError(messages, declared)
     return sources
 
 

@@ -26,6 +26,7 @@ from astralq.timeline import instant
 SUFFIXES = {"csv": (".csv",), "json": (".json", ".jsonl", ".ndjson"), "parquet": (".parquet",)}
 """Which files of a folder belong to a format; the texts also compressed, with .gz behind it."""
 
+HEADER_UNDECLARED = "the first line holds the names: add OPTIONS (header = 'true')"
 NUMBER_AS_TIME = "declare it BIGINT, and say what it counts with UNIT SECONDS or another unit"
 
 _IGNORED = ("inferSchema", "mergeSchema", "maxFilesPerTrigger")
@@ -235,7 +236,7 @@ def _needed(schema: Schema, columns: list[int] | None) -> str:
 def _header_hint(fields: list[str | None], schema: Schema) -> str | None:
     """A first row that holds the names is a header that was not declared."""
     found = sum(text is not None and text.strip() in schema for text in fields)
-    return "the first line holds the names: add OPTIONS (header = 'true')" if 2 * found >= len(schema) else None
+    return HEADER_UNDECLARED if 2 * found >= len(schema) else None
 
 
 def csv_columns(header: tuple[int, list[str | None]] | None, schema: Schema, file: File) -> list[int]:

@@ -67,11 +67,14 @@ def followed_origin(source: StreamSource | RelationSource) -> Origin:
 def listed_by_spark(origin: Origin, folder: Path) -> Path | None:
     """The folder of a source, if only Spark can say which of its files are meant."""
     options = any(k.lower() in map(str.lower, (*LISTING, "lineSep")) for k, _ in origin.options)
-    for base in (folder, Path.cwd()):
-        full = base / origin.path.removeprefix("file://")
-        partitioned = full.is_dir() and any(d.is_dir() and "=" in d.name for d in full.iterdir())
-        if full.exists() and (options or partitioned):
-            return full
+    try:
+        for base in (folder, Path.cwd()):
+            full = base / origin.path.removeprefix("file://")
+            partitioned = full.is_dir() and any(d.is_dir() and "=" in d.name for d in full.iterdir())
+            if full.exists() and (options or partitioned):
+                return full
+    except OSError:
+        return None  # whoever looks for the files says what is wrong with the path
     return None
 
 
