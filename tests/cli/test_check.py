@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gzip
+import os
 import subprocess
 import sys
 import time
@@ -160,6 +161,17 @@ def test_where_answers_go_is_looked_at() -> None:
     ) in result.stdout
 
 
+@pytest.mark.parametrize(
+    ("queries", "why"),
+    [
+        (f"INSERT INTO csv 's.csv' {QUERY}", "s.csv is read by this run, so the answer cannot be written to it"),
+        (f"INSERT INTO csv 'o.csv' {QUERY}" * 2, "two queries are inserted into o.csv"),
+    ],
+)
+def test_run_overwrites_nothing(queries: str, why: str) -> None:
+    assert f"run      refuses it: {why}\n" in checked(stream() + queries).stdout
+
+
 # Sources that are no files
 
 
@@ -219,6 +231,11 @@ def test_only_some_of_many_files_are_looked_into() -> None:
 def test_packed_files_are_looked_into() -> None:
     Path("s.csv.gz").write_bytes(gzip.compress(Path("s.csv").read_bytes()))
     assert found(stream(f"csv 's.csv.gz' {HEADER}") + QUERY) == "1 file, 2 rows fit"
+
+
+def test_a_pipe_is_not_looked_into() -> None:
+    os.mkfifo("p.csv")
+    assert found(stream("csv 'p.csv'") + QUERY) == "1 file, not looked into: what is read from a pipe is gone"
 
 
 @pytest.mark.parametrize(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
@@ -20,7 +21,7 @@ from astralq.cli.scripts import Source as QueryFile
 from astralq.cli.sinks import sink_file
 from astralq.errors import AstralError, DataError, Span
 from astralq.language import Declared, Statement
-from astralq.model.files import described
+from astralq.model.files import described, source_files
 from astralq.printing.answers import Answer
 from astralq.spark.declared import check_sink
 
@@ -33,6 +34,7 @@ class _File:
     folder: Path
     declared: dict[Operator, Declared]
     problems: list[AstralError] = field(default_factory=list)
+    targets: set[Path] = field(default_factory=set)
     _looks: dict[Operator, Look] = field(default_factory=dict)
 
     def look(self, source: Source) -> Look:
@@ -136,11 +138,22 @@ def _written_by_run(file: _File, query: Statement) -> list[AstralError]:
     answer = Answer(query.number, file.name, answer_columns(query.operator), [])
     found = refusals(partial(sink_file, query.sink, file.folder, answer))
     path = file.folder / query.sink.path
-    if not found and path.is_dir():
-        found.append(DataError(f"{path} is a folder", hint="give the name of a file"))
-    if not found and not path.parent.is_dir():
-        found.append(DataError(f"the folder {path.parent} does not exist", hint="make it first"))
-    return found
+    if found:
+        return found
+    if path.is_dir():
+        return [DataError(f"{path} is a folder", hint="give the name of a file")]
+    if not path.parent.is_dir():
+        return [DataError(f"the folder {path.parent} does not exist", hint="make it first")]
+    if path in file.targets:
+        return [DataError(f"two queries are inserted into {path}", hint="name two files")]
+    file.targets.add(path)
+    read = {Path(file.name).resolve()}
+    with suppress(DataError):  # what is wrong with the files has been told
+        read |= source_files(query.operator, file.folder)
+    if path.resolve() in read:
+        message = f"{path} is read by this run, so the answer cannot be written to it"
+        return [DataError(message, hint="name another file")]
+    return []
 
 
 def _followed_by_sink(sink: Origin | None) -> None:

@@ -180,6 +180,9 @@ def _files(source: StreamSource | RelationSource, origin: Origin, folder: Path, 
         raise
     look.found = counted(len(files), "file")
     check_visible(files, what)
+    if not all(f.path.is_file() for f in files):
+        look.found += ", not looked into: what is read from a pipe is gone"
+        return
     if origin.format != "parquet":
         charset(origin)
     beyond = refusals(lambda: check_options(origin, what))
