@@ -2,7 +2,12 @@
 
 from __future__ import annotations
 
+import os
 import shlex
+import signal
+import subprocess
+import sys
+import time
 from pathlib import Path
 
 import pyarrow.parquet as pq  # type: ignore[import-untyped]
@@ -118,3 +123,25 @@ def test_all_commands_of_the_starter_work_and_start_answers_what_run_answers(
     checked, ran, followed = answers
     assert (checked, len(ran)) == ([], 7)
     assert followed == ran
+
+
+def test_ctrl_c_while_spark_is_there_ends_with_status_130_and_without_a_traceback(tmp_path: Path) -> None:
+    """Spark has a handler of its own for the signal; rows are asked for once Spark has started."""
+    (tmp_path / "slow.py").write_text(
+        "import pathlib, time\ndef rows():\n    pathlib.Path('asked').touch()\n    time.sleep(60)\n    return []\n"
+    )
+    (tmp_path / "q.aql").write_text("CREATE RELATION r (k INT) FROM python 'slow:rows';\nSELECT k FROM r;\n")
+    p = subprocess.Popen(
+        [sys.executable, "-m", "astralq", "run", "q.aql", "--engine", "spark", "--master", "local[1]"],
+        cwd=tmp_path,
+        env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)},
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    while not (tmp_path / "asked").exists() and p.poll() is None:
+        time.sleep(0.1)
+    p.send_signal(signal.SIGINT)
+    out, err = p.communicate(timeout=60)
+    assert (p.returncode, out) == (130, ""), err
+    assert "Traceback" not in err
