@@ -146,9 +146,10 @@ def test_a_query_that_neither_command_takes_is_wrong() -> None:
     text = stream(origin) + "ISTREAM(SELECT a.k FROM s [UNBOUNDED] a JOIN s [NOW] b ON a.k = b.k);"
     first, second = problems(text)
     assert first == (
-        "q.aql: the stream s is from kafka, which has no end\n  hint: run the query continuously: astralq start"
+        "q.aql: query 1: the stream s is from kafka, which has no end\n"
+        "  hint: run the query continuously: astralq start"
     )
-    assert second.startswith("q.aql: a continuous run would keep everything that comes: WINDOW [UNBOUNDED]")
+    assert second.startswith("q.aql: query 1: a continuous run would keep everything that comes: WINDOW [UNBOUNDED]")
 
 
 def test_where_answers_go_is_looked_at() -> None:

@@ -122,7 +122,7 @@ def _report(file: _File, read: QueryFile, query: Statement) -> Iterator[str]:
         unusable: list[AstralError] = [DataError(f"{', '.join(wrong)} cannot be used as it is declared")]
         run, start = run or unusable, start or unusable
     elif run and start:  # nobody would take it
-        file.problems += [*run, *start]
+        file.problems += [DataError(f"query {query.number}: {e.message}", hint=e.hint) for e in (*run, *start)]
     yield from _verdict("run", run)
     yield from _verdict("start", start)
 

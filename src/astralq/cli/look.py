@@ -188,7 +188,7 @@ def _files(source: StreamSource | RelationSource, origin: Origin, folder: Path, 
     beyond = refusals(lambda: check_options(origin, what))
     if beyond and not look.problems:
         look.found += ", rows not looked at: the model does not know all options"
-    if not beyond:
+    if not beyond:  # a misspelt option may be the one that makes the rows fit
         _into(source, origin, files, look)
 
 
