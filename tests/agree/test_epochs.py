@@ -201,7 +201,7 @@ def some(*rows_: tuple[int, int, int | None, int | None]) -> Data:
         (
             LOG.difference(LOG.delayed("4 us")),
             {"L": [(1, "+", 1), (1, "-", 2), (1, "+", 5), (1, "+", 6), (1, "-", 7), (1, "-", 9), (1, "+", 10)]},
-            [3, 6, 8, 14],
+            [3, 6, 8, 10],
         ),
     ],
     ids=[
