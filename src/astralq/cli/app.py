@@ -220,6 +220,21 @@ def explain(
         sys.stdout.flush()
 
 
+@app.command(epilog="Example: astralq demo --keep ocean")
+def demo(
+    rows: Annotated[int, typer.Option(metavar="N", help="About how many measures there are.", min=1)] = 20_000,
+    keep: Annotated[
+        Path | None, typer.Option(metavar="DIR", help="Keep the data and the queries, to play with.")
+    ] = None,
+    master: Annotated[str | None, typer.Option(metavar="M", help="Spark's master.")] = None,
+) -> None:
+    """Show the buoys of paper 001: questions, queries, answers, and ten seconds live."""
+    from astralq.cli.demo.show import show_all
+
+    with _told():
+        show_all(rows, keep, master)
+
+
 @contextmanager
 def _told() -> Iterator[None]:
     """Errors go to standard error, and the status is 2."""

@@ -93,7 +93,7 @@ def open_input(spark: SparkSession, source: Source, folder: Path, last: Callable
             stream, rows = _rate(spark, source, origin)
         case _:
             stream, rows = None, _callable(source, origin, folder)
-    files = _files_of(source) if origin.format == "parquet" and not _on_arrival(source) else None
+    files = _files_of(source) if origin.format == "parquet" and not on_arrival(source) else None
     return Input(stream, _stamped(source, rows, last, further), spool_schema(spark, source, *further), doubles, files)
 
 
@@ -101,13 +101,14 @@ def _stamped(source: Source, read: Read, last: Callable[[], Instant], further: t
     """Rows with their timestamps: an attribute's, or the time of their arrival."""
 
     def stamped(df: DataFrame, batch: int) -> DataFrame:
-        arrived = lit(max(clock(), last() + 1)) if _on_arrival(source) else None
+        arrived = lit(max(clock(), last() + 1)) if on_arrival(source) else None
         return _with_times(source, read(df, batch), arrived, further)
 
     return stamped
 
 
-def _on_arrival(source: Source) -> bool:
+def on_arrival(source: Source | SensedSource) -> bool:
+    """Whether tuples are stamped when they arrive."""
     return isinstance(source, StreamSource) and source.timestamp is None
 
 
