@@ -228,7 +228,7 @@ def demo(
     ] = None,
     master: Annotated[str | None, typer.Option(metavar="M", help="Spark's master.")] = None,
 ) -> None:
-    """Show the buoys of paper 001: questions, queries, answers, and ten seconds live."""
+    """Ask an ocean of buoys, and answer live for ten seconds."""
     from astralq.cli.demo.show import show_all
 
     with _told():
