@@ -1,6 +1,6 @@
 """A week in minutes: many epochs of simulated days, and whether state, files, memory and time stay what they were.
 
-python -m tests.runtime.long [--rows 2000000] [--epochs 200] [--days 7] [--queries week|hop]
+python -m tests.runtime.long [--rows 2000000] [--epochs 70] [--days 7] [--queries week|hop]
 """
 
 from __future__ import annotations
@@ -121,7 +121,8 @@ def growth(found: list[After]) -> Growth:
 
     return Growth(
         fmean(a.seconds for a in late) / fmean(a.seconds for a in early),
-        {q: ratio(([a.rows[q] for a in early], [a.rows[q] for a in late])) for q in found[0].rows},
+        # Tables grow and are trimmed, so that the greatest one is what counts.
+        {q: max(a.rows[q] for a in late) / max(a.rows[q] for a in early) for q in found[0].rows},
         ratio(([a.files for a in early], [a.files for a in late])),
         ratio(([a.memory for a in early], [a.memory for a in late])),
     )
@@ -130,7 +131,7 @@ def growth(found: list[After]) -> Growth:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--rows", type=int, default=2_000_000)
-    parser.add_argument("--epochs", type=int, default=200)
+    parser.add_argument("--epochs", type=int, default=70)
     parser.add_argument("--days", type=float, default=7)
     parser.add_argument("--queries", choices=["week", "hop"], default="week")
     given = parser.parse_args()
@@ -141,7 +142,7 @@ def main() -> None:
     tenth = max(1, len(found) // 10)
     for k in range(0, len(found), tenth):
         part = found[k : k + tenth]
-        kept = {q: int(median([a.rows[q] for a in part])) for q in part[0].rows}
+        kept = {q: max(a.rows[q] for a in part) for q in part[0].rows}
         seconds = fmean(a.seconds for a in part)
         print(f"epoch {k + 1}: {seconds:.2f} s, {kept}, {part[-1].files} files, {part[-1].memory} MB")
     print(growth(found))

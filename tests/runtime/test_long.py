@@ -27,7 +27,7 @@ def test_state_and_files_do_not_grow_with_the_run(
 
 @pytest.mark.usefixtures("alone")
 def test_a_week_of_two_million_rows_ends_as_it_began(normal: SparkSession, tmp_path: Path) -> None:
-    found = growth(live_through(normal, tmp_path, WEEK, rows=2_000_000, epochs=200, days=7))
+    found = growth(live_through(normal, tmp_path, WEEK, rows=2_000_000, epochs=70, days=7))
     assert found.seconds <= FACTOR, found
     assert all(r <= FACTOR for r in found.rows.values()), found
 
