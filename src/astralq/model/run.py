@@ -57,8 +57,7 @@ class Run:
             case RelationSource():
                 return read_relation(op, _given(op.name, self.data))[0]
             case StartedAt():
-                inner = replace(observe(op.child, self.data, op.t0, None), end=ctx.end)
-                found = self.evaluate(op.child, inner)
+                found = self.evaluate(op.child, self.started(op, ctx))
                 return _from_start(found, ctx) if isinstance(found, Stream) else found
             case Window():
                 return windows.window(self.stream(op.child, ctx), op.spec, op.child.schema, ctx)
@@ -95,6 +94,10 @@ class Run:
             case Join() | SetOperation() | ValueSetOperation() | Divide():
                 return relations.pointwise(relations.binary(op), *self._both(op, ctx))
         raise PlanError(f"the model does not know the operator\n{op}")
+
+    def started(self, op: StartedAt, ctx: Context) -> Context:
+        """What is observed below a query with its own start, inside one that ends with ctx."""
+        return replace(observe(op.child, self.data, op.t0, None), end=ctx.end)
 
     def _unary(self, op: Select | Project | Rename | GroupBy | Distinct, ctx: Context) -> Result:
         """σ, Π, ρ, aggregation and DISTINCT over a stream, a relation, or each window of a stream of windows."""
