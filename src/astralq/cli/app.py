@@ -196,6 +196,23 @@ def explain(
         sys.stdout.flush()
 
 
+@app.command(epilog="Example: astralq draw buoys.aql --out buoys.svg")
+def draw(
+    file: File,
+    out: Annotated[Path, typer.Option(metavar="PATH", help="The picture's file; its suffix is .svg or .png.")],
+    until: Annotated[str | None, typer.Option(metavar="T", help="Everything up to T, inclusive.")] = None,
+    dialect: Dialect = None,
+) -> None:
+    """Draw the tuples, windows and answers of a file's queries on a timeline; - is standard input."""
+    from astralq.cli.draw import draw_file
+
+    end = _moment("--until", until)
+    with _told():
+        (source,) = read_all([file], dialect)
+        _spare_inputs([source], [out])
+        draw_file(source, out, end)
+
+
 @contextmanager
 def _told() -> Iterator[None]:
     """Errors go to standard error, and the status is 2."""

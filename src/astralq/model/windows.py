@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import takewhile
@@ -210,11 +210,11 @@ class Windows:
         return {b for b in (BatchId(Instant(p.t + delay), p.i) for p in points) if lo <= b <= hi}
 
 
-def parts(stream: Stream, spec: WindowSpec, schema: Schema, t0: Instant) -> list[Windows]:
+def parts(tuples: Iterable[StreamTuple], spec: WindowSpec, schema: Schema, t0: Instant) -> list[Windows]:
     """The windows of each part, in the order in which parts begin; without a partition, of the whole stream."""
     columns = [schema.index(name) for name in spec.partition]
     found: dict[tuple[object, ...], list[StreamTuple]] = {} if columns else {(): []}
-    for s in stream.tuples:
+    for s in tuples:
         found.setdefault(row_key(tuple(s.values[c] for c in columns)), []).append(s)
     return [Windows(part, spec, schema, t0) for part in found.values()]
 
@@ -225,7 +225,7 @@ def window(stream: Stream, spec: WindowSpec, schema: Schema, ctx: Context) -> Re
     if isinstance(spec.scope.lo, OfInstant) or isinstance(spec.scope.hi, OfInstant):
         assert isinstance(spec.schedule, TimeSchedule)
         check_rules(spec.scope, takewhile(lambda e: e <= ctx.end.t, spec.schedule.absolute()))
-    windows = parts(stream, spec, schema, ctx.t0)
+    windows = parts(stream.tuples, spec, schema, ctx.t0)
 
     def state(b: BatchId) -> list[Row]:
         return [Row((order_key(s.n),), s.values, s.stamp) for w in windows for s in w.at(b)]
