@@ -204,13 +204,14 @@ def draw(
     dialect: Dialect = None,
 ) -> None:
     """Draw the tuples, windows and answers of a file's queries on a timeline; - is standard input."""
-    from astralq.cli.draw import draw_file
+    from astralq.cli.draw import drawn
 
     end = _moment("--until", until)
     with _told():
         (source,) = read_all([file], dialect)
+        picture = drawn(source, out, end)
         _spare_inputs([source], [out])
-        draw_file(source, out, end)
+        write_all({out: picture})
 
 
 @contextmanager

@@ -20,6 +20,7 @@ from astralq.draw.style import (
     PALE_GREEN,
     PALE_ORANGE,
     RIGHT,
+    SKY,
     SMALL,
     SOFT,
     WIDTH,
@@ -47,7 +48,7 @@ DOT_STYLES: dict[Held, dict[str, Any]] = {
     Held.NOW: {"markerfacecolor": BLUE, "markeredgecolor": BLUE},
     Held.BEFORE: {"markerfacecolor": "white", "markeredgecolor": BLUE},
     Held.NEVER: {"markerfacecolor": "white", "markeredgecolor": SOFT, "markeredgewidth": 0.8},
-    Held.PLAIN: {"markerfacecolor": BLUE, "markeredgecolor": BLUE},
+    Held.PLAIN: {"markerfacecolor": SKY, "markeredgecolor": SKY},
 }
 MARKERS = {Held.NEVER: "x"}
 
@@ -158,7 +159,8 @@ class Dots(LaneDrawer):
             for _, batch in groupby(placed, key=lambda p: p[0].i):
                 ups = [up for _, up in batch]
                 if len(ups) > 1:
-                    canvas.line(x, base - ups[0], x, base - ups[-1], INK if answers else BLUE, 1.0, zorder=3)
+                    color = INK if answers else SKY if stack[0].held is Held.PLAIN else BLUE
+                    canvas.line(x, base - ups[0], x, base - ups[-1], color, 1.0, zorder=3)
                     canvas.use("batch")
             if len(stack) > HIGHEST:
                 y = base - placed[-1][1] - 0.13

@@ -44,8 +44,8 @@ def _answer(c: Canvas, x: float, y: float) -> None:
 def _batch(c: Canvas, x: float, y: float) -> None:
     from astralq.draw.lanes import draw_dot
 
-    held = Held.BEFORE if "dot BEFORE" in c.used else Held.NOW
-    c.line(x + ROOM / 2, y - 0.055, x + ROOM / 2, y + 0.055, BLUE, 1.0)
+    held = next((h for h in (Held.BEFORE, Held.NOW) if f"dot {h.name}" in c.used), Held.PLAIN)
+    c.line(x + ROOM / 2, y - 0.055, x + ROOM / 2, y + 0.055, SKY if held is Held.PLAIN else BLUE, 1.0)
     for dy in (-0.055, 0.055):
         draw_dot(c, x + ROOM / 2, y + dy, held, 4.0)
 

@@ -10,8 +10,8 @@ from astralq.algebra.base import Operator
 from astralq.algebra.schedules import Measure, Periodic, TimeOfDay
 from astralq.algebra.sources import SensedSource, StartedAt, StreamSource
 from astralq.algebra.windows import Window
-from astralq.draw.clock import Clock
-from astralq.draw.scene import BarLane, DotLane, Lane, Scene, SpanLane
+from astralq.draw.clock import SECOND, Clock
+from astralq.draw.scene import BarLane, DotLane, Lane, Scene, Span, SpanLane
 from astralq.draw.words import several
 from astralq.errors import DataError
 from astralq.model.sources import Data, receive
@@ -88,6 +88,8 @@ def readable(scene: Scene) -> Scene:
     notes: list[str] = []
     start = max([scene.start, *(_first_instant(lane) for p in scene.panels for lane in p.lanes)])
     if start > scene.start:
+        if scene.end - start > 100 * SECOND:
+            start = max(scene.start, Instant(start - start % SECOND))  # a rounder beginning
         gone = dict.fromkeys(_missing([(lane, _from(lane, start)) for p in scene.panels for lane in p.lanes]))
         notes.append(f"what was before {Clock(start, scene.end).text(start)}: {_listed(gone)}")
     panels = tuple(
@@ -98,12 +100,15 @@ def readable(scene: Scene) -> Scene:
 
 
 def _missing(cut: Sequence[tuple[Lane, Lane]]) -> Iterator[str]:
-    """How much of each lane is left out."""
+    """How much of each lane is left out; the parts of a window, and a stream that several queries read, count once."""
+    counts: dict[str, list[int]] = {}
     for lane, kept in cut:
-        count, left = _count(lane), _count(kept)
-        if left < count:
-            what = {DotLane: "tuples", BarLane: "windows", SpanLane: "rows"}[type(lane)]
-            yield f"{count - left:,} of {count:,} {what} of {_called(lane)}"
+        what = {DotLane: "tuples", BarLane: "windows", SpanLane: "rows"}[type(lane)]
+        key = f"{what} of {_called(lane)}"
+        is_part = isinstance(lane, BarLane) and lane.part is not None
+        all_, left = counts.get(key, [0, 0]) if is_part else (0, 0)
+        counts[key] = [all_ + _count(lane), left + _count(kept)]
+    return (f"{all_ - left:,} of {all_:,} {what}" for what, (all_, left) in counts.items() if left < all_)
 
 
 def _count(lane: Lane) -> int:
@@ -137,7 +142,7 @@ def _from(lane: Lane, start: Instant) -> Lane:
         case BarLane():
             return replace(lane, bars=tuple(b for b in lane.bars if b.at >= start or b.until is None))
         case SpanLane():
-            return replace(lane, spans=tuple(s for s in lane.spans if s.end is None or s.end >= start))
+            return replace(lane, spans=_in_lines(s for s in lane.spans if s.end is None or s.end >= start))
 
 
 def _thinned(lane: Lane, notes: list[str]) -> Lane:
@@ -147,9 +152,9 @@ def _thinned(lane: Lane, notes: list[str]) -> Lane:
         while _overlaps(kept) > OVERLAPS:
             kept = kept[1:]
         if len(kept) < len(lane.bars):
-            notes.append(
-                f"{len(lane.bars) - len(kept):,} of {len(lane.bars):,} windows of {_called(lane)}, all but the last"
-            )
+            part = "" if lane.part is None else f" for {lane.part}"
+            gone = len(lane.bars) - len(kept)
+            notes.append(f"{gone:,} of {len(lane.bars):,} windows of {lane.name}{part}, all but the last")
         return replace(lane, bars=kept)
     if isinstance(lane, SpanLane):
         last: dict[int, tuple[bool, Instant]] = {}
@@ -160,15 +165,19 @@ def _thinned(lane: Lane, notes: list[str]) -> Lane:
             kept_spans = tuple(s for s in lane.spans if s.line in newest)
             gone = len(lane.spans) - len(kept_spans)
             notes.append(f"{gone:,} of {len(lane.spans):,} rows of {_called(lane)}, all but those that came last")
-            order = {line: k for k, line in enumerate(sorted(newest))}
-            return replace(lane, spans=tuple(replace(s, line=order[s.line]) for s in kept_spans))
+            return replace(lane, spans=_in_lines(kept_spans))
     return lane
 
 
 def _called(lane: Lane) -> str:
-    if isinstance(lane, BarLane):
-        return lane.name if lane.part is None else f"{lane.name} for {lane.part}"
-    return "the answer" if lane.is_answer else lane.name
+    return "the answer" if not isinstance(lane, BarLane) and lane.is_answer else lane.name
+
+
+def _in_lines(spans: Iterable[Span]) -> tuple[Span, ...]:
+    """The spans with lines that have no gaps."""
+    kept = list(spans)
+    order = {line: k for k, line in enumerate(sorted({s.line for s in kept}))}
+    return tuple(replace(s, line=order[s.line]) for s in kept)
 
 
 def _overlaps(bars: Iterable[Any]) -> int:

@@ -61,7 +61,7 @@ def figure(scene: Scene) -> Figure:
         draw_map(on, paper, canvas)
     y += draw_legend(canvas, y, clock.text(scene.end)) + 0.05
     for note in scene.notes:
-        for line in wrapped(f"Left out: {note}.", FULL - 2 * MARGIN, SMALL):
+        for line in wrapped(f"Left out: {note}.", FULL - 4 * MARGIN, SMALL):
             canvas.text(-LEFT + MARGIN, y + 0.08, line, size=SMALL, color=SOFT, style="italic", ha="left")
             y += line_height(SMALL)
     height = y + 0.12

@@ -14,7 +14,7 @@ from astralq.model.values import Values
 from astralq.schema import Attribute, Value
 from astralq.timeline import Instant
 
-TITLE = 150
+TITLE = 200
 """How many characters of a query's text stand above its lanes."""
 
 
