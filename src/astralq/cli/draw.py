@@ -24,7 +24,7 @@ def drawn(source: Source, out: Path, until: Instant | None) -> Write:
         tell(f"drawing {shown(source.file)}")
         read = [(q, read_sources(q.operator, source.folder)) for q in queries]
         scene = describe([Shown(q.operator, q.text, data, q.t0, end) for q, data in read])
-        contents = Picture(scene).bytes(suffix)
+        contents = Picture(scene).contents(suffix)
 
     def write(path: Path) -> None:
         path.write_bytes(contents)

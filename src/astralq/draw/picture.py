@@ -51,14 +51,14 @@ class Picture:
         """The picture as the text of an SVG file; the same scene always gives the same text."""
         return svg(self.scene, self.title).decode()
 
-    def bytes(self, suffix: str) -> bytes:
+    def contents(self, suffix: str) -> bytes:
         """The contents of a file with a suffix, .svg or .png."""
         return self.svg.encode() if suffix == ".svg" else FORMATS[suffix](self.scene, self.title)
 
     def save(self, path: str | Path) -> None:
         """Writes the picture as SVG or PNG, by the suffix of the file."""
         target = Path(path)
-        contents = self.bytes(check_suffix(target))
+        contents = self.contents(check_suffix(target))
         try:
             target.write_bytes(contents)
         except OSError as e:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import lru_cache
@@ -56,7 +57,9 @@ def styled() -> Iterator[None]:
     import matplotlib
 
     settings: Any = {k: v for k, v in matplotlib.rcParamsDefault.items() if not k.startswith("backend")}
-    with matplotlib.rc_context(settings | _OWN):
+    with matplotlib.rc_context(settings | _OWN), warnings.catch_warnings():
+        # A letter that the font does not have is a box on the picture, and no news for a terminal.
+        warnings.filterwarnings("ignore", message="Glyph .* missing from font")
         yield
 
 
