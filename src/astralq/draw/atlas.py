@@ -5,13 +5,13 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from astralq.draw.canvas import Canvas
 from astralq.draw.lanes import DOT_STYLES, MARKERS
 from astralq.draw.maps import unwrapped
 from astralq.draw.scene import Line, Map, Track
-from astralq.draw.style import BLUE, INK, ORANGE, RULE, SKY, SMALL, VERMILION, WIDTH
+from astralq.draw.style import BLUE, INK, ORANGE, RULE, SKY, SMALL, VERMILION, WIDTH, line_height, text_width
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -19,16 +19,25 @@ if TYPE_CHECKING:
 LOWEST, HIGHEST, NARROWEST = 1.4, 4.2, 4.0
 """Limits for the size of a map, in inches."""
 
+Ring = list[tuple[float, float]]
 Box = tuple[float, float, float, float]
 """x from, x to, y from, y to."""
 
 
 @dataclass
+class Area:
+    """A region on that turn of the globe that the places are on: its outlines, those of its holes among them."""
+
+    name: str
+    rings: list[Ring]
+
+
+@dataclass
 class Sheet:
-    """A map with its outlines, its size in inches, and the limits of its axes."""
+    """A map with its areas, its size in inches, and the limits of its axes."""
 
     map: Map
-    outlines: list[list[tuple[float, float]]]
+    areas: list[Area]
     width: float
     height: float
     limits: Box
@@ -38,8 +47,8 @@ def sheet(shown: Map) -> Sheet:
     """How large a map is: as wide as the time axis if it can be, with room around what is on it."""
     shown = _unwrapped(shown)
     points = [(p.x, p.y) for t in shown.tracks for p in t.places] + [(p.x, p.y) for p in shown.others]
-    outlines = [ring for region in shown.regions for ring in _rings(region.shape, points, planar=shown.planar)]
-    x1, x2, y1, y2 = _around([*points, *(p for ring in outlines for p in ring)])
+    areas = [Area(r.name, _rings(r.shape, points, planar=shown.planar)) for r in shown.regions]
+    x1, x2, y1, y2 = _around([*points, *(p for area in areas for ring in area.rings for p in ring)])
     # A degree of longitude is shorter than one of latitude, the more so the further from the equator.
     unit = 1.0 if shown.planar else max(0.05, math.cos(math.radians(min(85.0, abs((y1 + y2) / 2)))))
     across, up = (x2 - x1) * unit, y2 - y1
@@ -50,7 +59,7 @@ def sheet(shown: Map) -> Sheet:
     scale = max(across / width, up / height) * 1.12  # so much on an inch, with a margin
     dx, dy = width * scale / unit / 2, height * scale / 2
     cx, cy = (x1 + x2) / 2, (y1 + y2) / 2
-    return Sheet(shown, outlines, width, height, (cx - dx, cx + dx, cy - dy, cy + dy))
+    return Sheet(shown, areas, width, height, (cx - dx, cx + dx, cy - dy, cy + dy))
 
 
 def _around(points: Sequence[tuple[float, float]]) -> Box:
@@ -80,16 +89,18 @@ def _unwrapped(shown: Map) -> Map:
     return replace(shown, tracks=tuple(moved(t) for t in shown.tracks), others=others)
 
 
-def _rings(shape: object, points: Iterable[tuple[float, float]], *, planar: bool) -> list[list[tuple[float, float]]]:
-    """The outlines of a region, on that turn of the globe that the places are on."""
-    polygons = getattr(shape, "geoms", [shape])
-    rings = [list(ring.coords) for p in polygons for ring in (p.exterior, *p.interiors)]
+def _rings(shape: Any, points: Iterable[tuple[float, float]], *, planar: bool) -> list[Ring]:
+    """The outlines of a region: those around it turn left, those of its holes right, so that holes stay empty."""
+    from shapely.geometry.polygon import orient
+
+    polygons = [orient(p) for p in getattr(shape, "geoms", [shape])]
+    rings = [[(c[0], c[1]) for c in ring.coords] for p in polygons for ring in (p.exterior, *p.interiors)]
     xs = [x for x, _ in points]
-    if planar or not xs or not rings:
-        return [[(c[0], c[1]) for c in ring] for ring in rings]
-    middle = sum(x for x, *_ in rings[0]) / len(rings[0])
-    turn = 360 * round(((min(xs) + max(xs)) / 2 - middle) / 360)
-    return [[(c[0] + turn, c[1]) for c in ring] for ring in rings]
+    if planar or not xs:
+        return rings
+    x1, x2, _, _ = _around([p for ring in rings for p in ring])
+    turn = 360 * round(((min(xs) + max(xs)) / 2 - (x1 + x2) / 2) / 360)
+    return [[(x + turn, y) for x, y in ring] for ring in rings]
 
 
 def draw_map(axes: Axes, paper: Sheet, canvas: Canvas) -> None:
@@ -103,38 +114,69 @@ def draw_map(axes: Axes, paper: Sheet, canvas: Canvas) -> None:
     for side in ("top", "right"):
         axes.spines[side].set_visible(False)
     _label_axes(axes, shown, x2 - x1)
-    for ring in paper.outlines:
-        axes.fill([x for x, _ in ring], [y for _, y in ring], facecolor=SKY, alpha=0.18, edgecolor="none", zorder=1)
-        axes.plot([x for x, _ in ring], [y for _, y in ring], color=BLUE, linewidth=1.0, zorder=1)
+    for area in paper.areas:
+        _draw_area(axes, area)
         canvas.use("region")
     for place in shown.others:
         axes.plot([place.x], [place.y], "o", color=RULE, markersize=4, zorder=2)
         canvas.use("other")
     for track in shown.tracks:
         _draw_track(axes, track, canvas)
-    for region, ring in zip(shown.regions, paper.outlines, strict=False):
-        _name_region(axes, region.name, ring, shown)
+    _name_tracks(axes, paper)
+    for area in paper.areas:
+        _name_area(axes, area, paper)
 
 
-def _name_region(axes: Axes, name: str, ring: Sequence[tuple[float, float]], shown: Map) -> None:
-    """The name in that corner of a region that is furthest from all places."""
-    x1, x2, y1, y2 = _around(ring)
-    places = [p for t in shown.tracks for p in t.places] + list(shown.others)
+def _draw_area(axes: Axes, area: Area) -> None:
+    from matplotlib.patches import PathPatch
+    from matplotlib.path import Path
 
-    def room(corner: tuple[float, float]) -> float:
-        return min((math.hypot(p.x - corner[0], p.y - corner[1]) for p in places), default=0.0)
+    outlines = Path.make_compound_path(*(Path(ring, closed=True) for ring in area.rings))
+    axes.add_patch(PathPatch(outlines, facecolor=SKY, alpha=0.18, edgecolor="none", zorder=1))
+    axes.add_patch(PathPatch(outlines, facecolor="none", edgecolor=BLUE, linewidth=1.0, zorder=1))
 
-    x, y = max([(x1, y2), (x2, y2), (x1, y1), (x2, y1)], key=room)
-    axes.annotate(
-        name,
-        (x, y),
-        xytext=(4 if x == x1 else -4, 4 if y == y1 else -4),
-        textcoords="offset points",
-        ha="left" if x == x1 else "right",
-        va="bottom" if y == y1 else "top",
-        fontsize=SMALL,
-        color=BLUE,
-    )
+
+def _name_area(axes: Axes, area: Area, paper: Sheet) -> None:
+    """The name inside a region, as far as it can be from all places."""
+    import shapely
+
+    x1, x2, y1, y2 = paper.limits
+    inch_x, inch_y = (x2 - x1) / paper.width, (y2 - y1) / paper.height
+    width, height = text_width(area.name, SMALL) * inch_x, line_height(SMALL) * inch_y
+    places = [p for t in paper.map.tracks for p in t.places] + list(paper.map.others)
+    # Even and odd: a point in a hole is inside two outlines.
+    shape = shapely.Polygon(area.rings[0])
+    for ring in area.rings[1:]:
+        shape = shape.symmetric_difference(shapely.Polygon(ring))
+
+    def room(point: tuple[float, float]) -> float:
+        """The distance to the nearest place, in inches."""
+        x, y = point
+        apart = (math.hypot(max(0.0, abs(p.x - x) - width / 2) / inch_x, (p.y - y) / inch_y) for p in places)
+        return min(apart, default=0.0)
+
+    left, right, low, high = _around([p for ring in area.rings for p in ring])
+    steps = [k / 24 for k in range(25)]
+    points = [(left + (right - left) * a, low + (high - low) * b) for b in reversed(steps) for a in steps]
+    margin = 0.04
+    inside = [
+        (x, y)
+        for x, y in points
+        if shape.contains(
+            shapely.box(
+                x - width / 2 - margin * inch_x, y - height / 2, x + width / 2 + margin * inch_x, y + height / 2
+            )
+        )
+    ]
+    x, y = max(inside, key=room) if inside else ((left + right) / 2, (low + high) / 2)
+    axes.text(x, y, area.name, fontsize=SMALL, color=BLUE, ha="center", va="center", zorder=5, path_effects=_halo())
+
+
+def _halo() -> list[Any]:
+    """A light border that keeps letters apart from lines behind them."""
+    from matplotlib.patheffects import withStroke
+
+    return [withStroke(linewidth=2.0, foreground="white", alpha=0.85)]
 
 
 def _draw_track(axes: Axes, track: Track, canvas: Canvas) -> None:
@@ -153,10 +195,30 @@ def _draw_track(axes: Axes, track: Track, canvas: Canvas) -> None:
         style = DOT_STYLES[place.held]
         axes.plot([place.x], [place.y], marker=MARKERS.get(place.held, "o"), markersize=6, zorder=4, **style)
         canvas.use(f"dot {place.held.name}")
-    if track.name:
-        axes.annotate(
-            track.name, (xs[-1], ys[-1]), xytext=(6, 5), textcoords="offset points", fontsize=SMALL, color=INK
-        )
+
+
+def _name_tracks(axes: Axes, paper: Sheet) -> None:
+    """The name of each object at the end of its track, beside its last place, where it covers no other name."""
+    x1, x2, y1, y2 = paper.limits
+    taken: list[Box] = []
+    for track in (t for t in paper.map.tracks if t.name):
+        end = track.places[-1]
+        x, y = (end.x - x1) / (x2 - x1) * paper.width, (end.y - y1) / (y2 - y1) * paper.height
+        width, height = text_width(track.name, SMALL), line_height(SMALL)
+        sides = [(dx, dy) for dy in (0.1, -0.1, 0.24, -0.24) for dx in (0.09, -0.09 - width)]
+        boxes = [(x + dx, x + dx + width, y + dy - height / 2, y + dy + height / 2) for dx, dy in sides]
+        free = (b for b in boxes if b[0] >= 0 and b[1] <= paper.width and not any(_overlap(b, t) for t in taken))
+        box = next(free, None)
+        if box is not None:
+            taken.append(box)
+            place = (x1 + box[0] / paper.width * (x2 - x1), y1 + (box[2] + box[3]) / 2 / paper.height * (y2 - y1))
+            axes.text(
+                *place, track.name, fontsize=SMALL, color=INK, ha="left", va="center", zorder=6, path_effects=_halo()
+            )
+
+
+def _overlap(a: Box, b: Box) -> bool:
+    return a[0] < b[1] and b[0] < a[1] and a[2] < b[3] and b[2] < a[3]
 
 
 def _label_axes(axes: Axes, shown: Map, width: float) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from itertools import groupby, pairwise
 from typing import Any
@@ -31,8 +32,11 @@ from astralq.draw.style import (
 
 PITCH = 0.115
 BATCH_GAP = 0.07
+NEAR = 0.05
+"""Dots that are nearer to each other, in inches, would cover each other."""
+
 HIGHEST = 12
-"""So many tuples of one instant are stacked, the last ones; of the others there is the number."""
+"""So many tuples are stacked, the last ones; of the others there is the number."""
 
 ANSWERS = 14
 """So many rows of answers with their values; where there are more, answers are stacked without them."""
@@ -66,7 +70,7 @@ class Heading:
     @property
     def lines(self) -> list[tuple[str, bool]]:
         """Each line, and whether it is of the name."""
-        width = LEFT - 0.34
+        width = LEFT - 0.32
         named = [(n, True) for n in wrapped(self.name, width, bold=self.bold)] if self.name else []
         return named + ([(n, False) for n in wrapped(self.below, width, SMALL)] if self.below else [])
 
@@ -115,16 +119,19 @@ def _columns(lane: DotLane | SpanLane) -> Heading:
 
 
 class Dots(LaneDrawer):
-    """Tuples as dots; those of one instant are stacked, those of one batch joined."""
+    """Tuples as dots; those of one instant are stacked, those of one batch joined.
+
+    Instants that are too near to be told apart are stacked as well, each dot at its own.
+    """
 
     def __init__(self, lane: DotLane, canvas: Canvas) -> None:
         self.lane = lane
         self.heading = _columns(lane)
-        self.stacks = [list(stack) for _, stack in groupby(lane.dots, key=lambda d: d.t)]
+        self.stacks = _stacks(lane.dots, canvas)
         self.tallest = max((_stacked(s)[-1][1] for s in self.stacks), default=0.0)
         xs = [canvas.x(s[0].t) for s in self.stacks]
         nearest = min((b - a for a, b in pairwise(xs)), default=1.0)
-        self.size = min(6.0, max(3.0, nearest * 72 * 0.8))
+        self.size = min(6.0, max(3.4, nearest * 72 * 0.8))
         self.labels = self._label_rows(xs)
         above = line_height(SMALL) * (max(self.labels, default=-1) + 1)
         counted = line_height(SMALL) if any(len(s) > HIGHEST for s in self.stacks) else 0.0
@@ -149,15 +156,15 @@ class Dots(LaneDrawer):
             canvas.nothing(base - 0.1)
         answers = self.lane.is_answer
         for k, stack in enumerate(self.stacks):
-            x = canvas.x(stack[0].t)
             placed = _stacked(stack)
             for dot, up in placed:
+                x = canvas.x(dot.t)
                 if answers:
                     draw_answer(canvas, x, base - up, min(4.6, self.size), "bare answer")
                 else:
                     draw_dot(canvas, x, base - up, dot.held, self.size)
-            for _, batch in groupby(placed, key=lambda p: p[0].i):
-                ups = [up for _, up in batch]
+            for (t, _), batch in groupby(placed, key=lambda p: (p[0].t, p[0].i)):
+                x, ups = canvas.x(t), [up for _, up in batch]
                 if len(ups) > 1:
                     color = INK if answers else SKY if stack[0].held is Held.PLAIN else BLUE
                     canvas.line(x, base - ups[0], x, base - ups[-1], color, 1.0, zorder=3)
@@ -173,14 +180,25 @@ class Dots(LaneDrawer):
                 canvas.text(self.middles[k], y, stack[0].label, size=SMALL, ha="center")
 
 
+def _stacks(dots: Iterable[Dot], canvas: Canvas) -> list[list[Dot]]:
+    """The tuples of each instant, with those of the instants that their dots would cover."""
+    stacks: list[list[Dot]] = []
+    for dot in dots:
+        if stacks and canvas.x(dot.t) - canvas.x(stacks[-1][0].t) < NEAR:
+            stacks[-1].append(dot)
+        else:
+            stacks.append([dot])
+    return stacks
+
+
 def _stacked(stack: list[Dot]) -> list[tuple[Dot, float]]:
-    """How high each tuple of an instant stands, with gaps between batches."""
+    """How high each tuple of a stack stands, with gaps between the batches of an instant."""
     placed = []
     up = 0.0
-    before = stack[-HIGHEST:][0].i
+    before = stack[-HIGHEST:][0]
     for k, dot in enumerate(stack[-HIGHEST:]):
-        up += (PITCH if k else 0.0) + (BATCH_GAP if dot.i != before else 0.0)
-        before = dot.i
+        up += (PITCH if k else 0.0) + (BATCH_GAP if dot.t == before.t and dot.i != before.i else 0.0)
+        before = dot
         placed.append((dot, up))
     return placed
 
@@ -323,12 +341,14 @@ class Spans(LaneDrawer):
     def _row(self, canvas: Canvas, span: Span, y: float, taken: float, free: float) -> float:
         """One row; its values stand in its bar, or else behind it or before it, where there is room between its
         neighbours. Gives up to where the line is taken."""
-        x1 = canvas.x(span.start)
+        before = span.start < canvas.start
+        x1 = 0.0 if before else canvas.x(span.start)
         x2 = WIDTH - EDGE / 2 if span.end is None else max(canvas.x(span.end), x1 + 0.04)
         answer = self.lane.is_answer
         canvas.box(x1, y, x2, 0.14, MIDDLE_GREEN if answer else PALE_GREEN)
         canvas.use("row answer" if answer else "row")
-        canvas.line(x1, y - 0.07, x1, y + 0.07, GREEN, 1.4, zorder=3)
+        if not before:
+            canvas.line(x1, y - 0.07, x1, y + 0.07, GREEN, 1.4, zorder=3)
         if span.end is None:
             canvas.mark(x2 - 0.01, y, ">", 5, color=GREEN)
             canvas.use("lasting")

@@ -99,7 +99,7 @@ def entries(end: str) -> dict[str, tuple[str, Draw]]:
         "lasting": ("holds beyond the end", _marker(">", GREEN, 5)),
         "answer": ("answer, with its values", _answer),
         "bare answer": ("answer, whose values have no room", _answer),
-        "more": ("so many more at that instant, before these", _more),
+        "more": ("so many more just before these", _more),
         "track": ("track", _stroke(RULE, 1.4)),
         "stretch": ("the stretch in the last window's scope", _stroke(ORANGE, 5)),
         "reached": ("distance of an evaluation", _marker("|", VERMILION, 8)),

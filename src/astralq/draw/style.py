@@ -26,7 +26,7 @@ SMALL = 7.5
 TITLE = 9.5
 """Sizes of letters in points."""
 
-LEFT = 2.15
+LEFT = 2.3
 WIDTH = 8.2
 RIGHT = 0.3
 EDGE = 0.2
