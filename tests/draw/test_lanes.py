@@ -74,7 +74,7 @@ def test_a_stream_without_a_window_is_shown_below_its_answer() -> None:
 
 
 def test_what_designates_the_sensors_is_shown_with_its_validity() -> None:
-    """[001 §7.1] Live designation: a sensor is designated while its last value is above 2."""
+    """Live designation (001 §7.1): a sensor is designated while its last value is above 2."""
     hot = S[rows(1)].where("v > 2").select("v AS w")
     shown = panel(S.lookup(hot, on="v = w", how="semi"), {"S": values(1, 3, 4)})
     assert [n.name for n in shown.lanes] == ["S", "[ROWS 1]", "designation", "answer"]

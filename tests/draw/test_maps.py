@@ -63,7 +63,7 @@ def test_groups_have_tracks_of_their_own() -> None:
 
 
 def test_a_region_holds_what_is_inside_it() -> None:
-    """[004 §3.2.1] The boundary counts as inside."""
+    """004 §3.2.1: the boundary counts as inside."""
     square = Region("square", "POLYGON ((0 0, 10 0, 10 10, 0 10, 0 0))")
     shown = panel(CAR[square], {"car": drive(5, 10, 15)})
     assert shown.lanes[1].name == "[RANGE BY square RATTR SPACE]"

@@ -27,7 +27,7 @@ def numbered(*times: int) -> dict[str, Any]:
 
 
 def test_figure_4_of_paper_001_is_a_flight_of_stairs() -> None:
-    """[001 example 8] PERIOD 3s SLIDE 2s: windows [0, 3], [2, 5], [4, 7], evaluated at 3, 5 and 7."""
+    """001 example 8, PERIOD 3s SLIDE 2s: windows [0, 3], [2, 5], [4, 7], evaluated at 3, 5 and 7."""
     shown = panel(S[general(("2 s", "0 s"), ("2 s", "3 s"), "2 s")], numbered(0, 1, 2, 3, 4, 5, 6, 7))
     assert bars(shown) == [(3, 0, 3, 5, 4), (5, 2, 5, 7, 4), (7, 4, 7, None, 4)]
 
@@ -100,7 +100,7 @@ def test_each_part_of_a_partitioned_window_has_bars_of_its_own() -> None:
 
 
 def test_windows_of_sneeql_are_bars_too() -> None:
-    """[003 §6.2] At every tick the tuples of the last two seconds."""
+    """003 §6.2: at every tick the tuples of the last two seconds."""
     shown = panel(S.windows("2 s", "0 s", "2 s").rstream(), numbered(1, 2, 4))
     assert bars(shown) == [(2, 0, 2, 4, 2), (4, 2, 4, None, 2)]
     assert held(shown) == [("1, 1", "BEFORE"), ("2, 2", "NOW"), ("3, 4", "NOW")]
@@ -126,7 +126,7 @@ def test_a_window_over_a_derived_stream_shows_that_stream() -> None:
 
 
 def test_several_queries_have_one_time_axis() -> None:
-    """[001 figure 5] A younger query beside an older one: the axis goes from the first start to the last end."""
+    """001 figure 5: a younger query beside an older one: the axis goes from the first start to the last end."""
     other = stream("T", "v INT, ts INT")
     data = {**numbered(2, 9), "T": single((1, 5, 5), (2, 12, 12))}
     shown = scene(S[rows(1)], other[rows(1)], data=data)
