@@ -1,5 +1,5 @@
 """`python -m astralq` is the command `astralq`."""
 
-from astralq.cli.app import main
+from astralq.cli import main
 
 main()

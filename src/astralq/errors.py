@@ -99,7 +99,13 @@ class WindowError(PlanError):
 
 
 class DataError(AstralError):
-    """A row, tuple or stream that does not fit its declaration."""
+    """A row, tuple or stream that does not fit its declaration; the attribute, if it is about one."""
+
+    def __init__(
+        self, message: str, *, hint: str | None = None, span: Span | None = None, attribute: str | None = None
+    ) -> None:
+        super().__init__(message, hint=hint, span=span)
+        self.attribute = attribute
 
 
 class EvaluationError(AstralError):

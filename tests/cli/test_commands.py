@@ -67,7 +67,7 @@ def test_the_state_of_a_stream_of_windows_is_an_error(desk: Desk) -> None:
     ("arguments", "message"),
     [
         ("rnu q.aql", "No such command 'rnu'. Did you mean 'run'?"),
-        ("run q.aql --formt csv", "No such option: --formt (Possible options: --format"),
+        ("run q.aql --formt csv", "No such option '--formt'. Did you mean '--format'?"),
         ("run q.aql --format tabel", "Invalid value for '--format': 'tabel' is no format; did you mean 'table'?"),
         ("run q.aql --format xyz", "'xyz' is no format; use table, csv, jsonl, parquet"),
         ("run q.aql --dialect sneql", "'sneql' is no dialect; did you mean 'sneeql'?"),
@@ -99,14 +99,6 @@ def test_a_dash_is_standard_input_and_its_paths_are_in_the_current_folder(desk: 
     desk.file("q.aql", readings().select("sensor").where("sensor = 2"))
     result = astralq("run", "-", "--format", "csv", "--time", "seconds", stdin="q.aql")
     assert (result.exit_code, result.stdout) == (0, "t,i,sensor\n5,0,2\n")
-
-
-@pytest.mark.parametrize("arguments", [["--help"], ["run", "--help"], ["explain", "-h"]])
-def test_help_fits_a_terminal_and_shows_an_example(arguments: list[str]) -> None:
-    lines = printed(*arguments).splitlines()
-    assert len(lines) <= 24
-    assert max(map(len, lines)) <= 80
-    assert "  Example: astralq " in "\n".join(lines)
 
 
 # explain

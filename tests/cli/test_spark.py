@@ -2,6 +2,12 @@
 
 from __future__ import annotations
 
+import os
+import shlex
+import signal
+import subprocess
+import sys
+import time
 from pathlib import Path
 
 import pyarrow.parquet as pq  # type: ignore[import-untyped]
@@ -10,6 +16,7 @@ from pyspark.sql import SparkSession
 from typer.testing import CliRunner, Result
 
 from astralq.cli.app import app
+from astralq.cli.new import COMMANDS
 
 QUERY = """
 CREATE STREAM s (k INT, v DOUBLE, ts TIMESTAMP) FROM csv 's.csv' OPTIONS (header = 'true') TIMESTAMP BY ts;
@@ -99,3 +106,42 @@ def test_a_setting_of_spark_is_passed_on(folder: Path, spark: SparkSession) -> N
         assert spark.conf.get("spark.sql.shuffle.partitions") == "3"
     finally:
         spark.conf.set("spark.sql.shuffle.partitions", str(before))
+
+
+def test_all_commands_of_the_starter_work_and_start_answers_what_run_answers(
+    tmp_path: Path, spark: SparkSession, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert spark is not None  # the command uses the running session
+    monkeypatch.delenv("ASTRALQ_ENGINE")
+    assert CliRunner().invoke(app, ["new", str(tmp_path / "shed")]).exit_code == 0
+    monkeypatch.chdir(tmp_path / "shed")
+    answers = []
+    for command in COMMANDS:
+        found = CliRunner().invoke(app, shlex.split(command)[1:])
+        assert (found.exit_code, found.stderr) == (0, ""), found.output
+        answers.append([line for line in found.stdout.splitlines() if line.startswith("2026")])
+    checked, ran, followed = answers
+    assert (checked, len(ran)) == ([], 7)
+    assert followed == ran
+
+
+def test_ctrl_c_while_spark_is_there_ends_with_status_130_and_without_a_traceback(tmp_path: Path) -> None:
+    """Spark has a handler of its own for the signal; rows are asked for once Spark has started."""
+    (tmp_path / "slow.py").write_text(
+        "import pathlib, time\ndef rows():\n    pathlib.Path('asked').touch()\n    time.sleep(60)\n    return []\n"
+    )
+    (tmp_path / "q.aql").write_text("CREATE RELATION r (k INT) FROM python 'slow:rows';\nSELECT k FROM r;\n")
+    p = subprocess.Popen(
+        [sys.executable, "-m", "astralq", "run", "q.aql", "--engine", "spark", "--master", "local[1]"],
+        cwd=tmp_path,
+        env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)},
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    while not (tmp_path / "asked").exists() and p.poll() is None:
+        time.sleep(0.1)
+    p.send_signal(signal.SIGINT)
+    out, err = p.communicate(timeout=60)
+    assert (p.returncode, out) == (130, ""), err
+    assert "Traceback" not in err

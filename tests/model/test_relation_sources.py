@@ -79,6 +79,14 @@ def test_a_deletion_takes_out_one_of_several_equal_rows() -> None:
     assert at(LOG, data, 3) == [("a",)]
 
 
+def test_a_row_that_comes_back_is_the_same_tuple_unless_an_equal_one_was_there_just_before() -> None:
+    """By φ, the row of 3 is that of 1; the one of 7 came when the one of 6 was there, and is another."""
+    returned: Data = {"R": [("a", "+", sec(1)), ("a", "-", sec(2)), ("a", "+", sec(3))]}
+    assert at(LOG.intersection(LOG.delayed("2 s")), returned, 3) == [("a",)]
+    replaced: Data = {"R": [("a", "+", sec(6)), ("a", "-", sec(7)), ("a", "+", sec(7))]}
+    assert at(LOG.intersection(LOG.delayed("1 s")), replaced, 7) == []
+
+
 def test_with_a_key_an_insertion_replaces() -> None:
     """[002 D6] One tuple per key."""
     data: Data = {"R": [("a", 1, "+", sec(1)), ("b", 2, "+", sec(2)), ("c", 1, "+", sec(3))]}

@@ -128,6 +128,26 @@ def test_a_silent_source_lets_windows_expire_within_two_triggers(
     assert [(r[0].second, *r[2:]) for r in found.answer()] == [(13, 1, 1.0, 10)]
 
 
+def test_what_is_stamped_on_arrival_does_not_wait_for_the_next_tuples(
+    spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Nothing can come any more with a stamp before now, not even when the clock is put back."""
+    declared = "CREATE STREAM s (k INT, v DOUBLE) FROM csv 's' TIMESTAMP ON ARRIVAL;\n"
+    found = live(spark, tmp_path, declared + "ISTREAM(SELECT k, count(*) AS n FROM s [UNBOUNDED] GROUP BY k);")
+    clock = Clock()
+    for module in ("run", "spool", "inputs"):
+        monkeypatch.setattr(f"astralq.runtime.{module}.clock", clock)
+    for lines, stamped, later in ((["1,1", "2,2"], "0 s", "10 s"), (["1,3"], "-5 s", "20 s")):
+        found.feed("s", lines)
+        clock.now = Instant(Clock().now + duration(stamped))
+        with found.opened() as run:
+            found.take(run)
+            clock.now = Instant(Clock().now + duration(later))
+            run.step()
+    assert [r[2:] for r in found.answer()] == [(1, 1), (2, 1), (1, 2)]
+    assert not (found.checkpoint / "late").exists()
+
+
 def test_a_heartbeat_says_that_nothing_comes_any_more(spark: SparkSession, tmp_path: Path) -> None:
     found = live(spark, tmp_path, S + "DSTREAM(SELECT k FROM s [RANGE 3 SECONDS]);")
     found.feed("s", ["1,1,10"])

@@ -58,12 +58,20 @@ def kept_state(query: Operator) -> list[Kept]:
 
 def check_bounded(query: Operator) -> None:
     """An error that names the operator, and what to write instead, if the state would grow for ever."""
-    for kept in kept_state(query):
-        if kept.instead is not None:
-            raise PlanError(
-                f"a continuous run would keep everything that comes: {kept.operator.label} keeps {kept.what}",
-                hint=f"{kept.instead}; or accept it with --allow-unbounded-state",
-            )
+    for error in unbounded(query):
+        raise error
+
+
+def unbounded(query: Operator) -> list[PlanError]:
+    """For each operator whose state would grow for ever, the error that says so."""
+    return [
+        PlanError(
+            f"a continuous run would keep everything that comes: {kept.operator.label} keeps {kept.what}",
+            hint=f"{kept.instead}; or accept it with --allow-unbounded-state",
+        )
+        for kept in kept_state(query)
+        if kept.instead is not None
+    ]
 
 
 def _kept(op: Operator, want: Want) -> Iterator[Kept]:

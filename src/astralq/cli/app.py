@@ -21,6 +21,7 @@ from astralq.cli.output import Write, make_folder, write_all
 from astralq.cli.progress import progress
 from astralq.cli.scripts import CommandError, Source, blamed_on, read_all, shown
 from astralq.cli.sinks import sink_file
+from astralq.cli.words import Commands
 from astralq.errors import AstralError, DataError, TimeError, nearest
 from astralq.language.script import DIALECTS
 from astralq.model.files import source_files
@@ -32,6 +33,7 @@ LIVE = ("table", "csv", "jsonl")
 """The formats in which a continuous run prints."""
 
 app = typer.Typer(
+    cls=Commands,
     add_completion=False,
     no_args_is_help=True,
     rich_markup_mode=None,
@@ -40,8 +42,8 @@ app = typer.Typer(
 )
 
 
-def main() -> None:
-    """What the command `astralq` does."""
+def command() -> None:
+    """The whole command line, with its output in UTF-8 wherever it goes."""
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(encoding="utf-8", errors="backslashreplace")
@@ -78,6 +80,28 @@ Dialect = Annotated[
     str | None,
     typer.Option(metavar="D", help=" | ".join(DIALECTS), callback=_one_of("dialect", DIALECTS)),
 ]
+
+
+@app.command(epilog="Example: astralq new my-sensors")
+def new(name: Annotated[str, typer.Argument(metavar="NAME", hidden=True)]) -> None:
+    """Make a folder with two queries and sample data to begin with."""
+    from astralq.cli.new import make_starter
+
+    with _told():
+        print(make_starter(name))
+
+
+@app.command(epilog="Example: astralq check buoys.aql")
+def check(files: Files, dialect: Dialect = None) -> None:
+    """Look at queries and their sources, without running them."""
+    from astralq.cli.check import check_all
+
+    with _told():
+        try:
+            for line in check_all(files, dialect):
+                print(line)
+        finally:
+            sys.stdout.flush()
 
 
 @app.command(epilog="Example: astralq run buoys.aql --at 2026-03-01T12:00:00Z --format csv")
@@ -212,6 +236,21 @@ def draw(
         picture = drawn(source, out, end)
         _spare_inputs([source], [out])
         write_all({out: picture})
+
+
+@app.command(epilog="Example: astralq demo --keep ocean")
+def demo(
+    rows: Annotated[int, typer.Option(metavar="N", help="About how many measures there are.", min=1)] = 20_000,
+    keep: Annotated[
+        Path | None, typer.Option(metavar="DIR", help="Keep the data and the queries, to play with.")
+    ] = None,
+    master: Annotated[str | None, typer.Option(metavar="M", help="Spark's master.")] = None,
+) -> None:
+    """Ask an ocean of buoys, and answer live for ten seconds."""
+    from astralq.cli.demo.show import show_all
+
+    with _told():
+        show_all(rows, keep, master)
 
 
 @contextmanager

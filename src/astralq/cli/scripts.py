@@ -10,18 +10,19 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from astralq.errors import AstralError, nearest
-from astralq.language import Script, ScriptError, read_script
+from astralq.language import Declared, Script, ScriptError, read_script
 from astralq.timeline import Instant, instant
 
 STDIN = "-"
 
 
 class CommandError(Exception):
-    """What stops a command, as it is told to its user."""
+    """What stops a command, as it is told to its user; the sources of a wrong file that nothing is wrong with."""
 
-    def __init__(self, messages: Sequence[str]) -> None:
+    def __init__(self, messages: Sequence[str], sources: Sequence[Declared] = ()) -> None:
         super().__init__("\n\n".join(messages))
         self.messages = tuple(messages)
+        self.sources = tuple(sources)
 
 
 @dataclass(frozen=True)
@@ -68,6 +69,7 @@ def read_all(files: Sequence[str], dialect: str | None) -> list[Source]:
     """Reads and binds all files; if any is wrong, an error with everything that is wrong in all of them."""
     sources = []
     messages: list[str] = []
+    declared: list[Declared] = []
     for file in files:
         try:
             with blamed_on(file):
@@ -77,8 +79,9 @@ def read_all(files: Sequence[str], dialect: str | None) -> list[Source]:
                 sources.append(Source(file, folder, read_script(text, dialect or wished.dialect), wished))
         except CommandError as e:
             messages += e.messages
+            declared += e.sources
     if messages:
-        raise CommandError(messages)
+        raise CommandError(messages, declared)
     return sources
 
 
@@ -88,7 +91,7 @@ def blamed_on(file: str) -> Iterator[None]:
     try:
         yield
     except ScriptError as e:
-        raise CommandError([f"{shown(file)}: {one}" for one in e.errors]) from e
+        raise CommandError([f"{shown(file)}: {one}" for one in e.errors], e.sources) from e
     except AstralError as e:
         raise CommandError([f"{shown(file)}: {e}"]) from e
 

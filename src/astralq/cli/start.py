@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import os
 import signal
+import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -20,6 +22,10 @@ if TYPE_CHECKING:
 
 CONNECTOR = "org.apache.spark:spark-sql-kafka-0-10_2.13"
 """Spark's connector to Kafka, in the version of Spark itself."""
+
+
+ONE_SIGNAL = 0.5
+"""Seconds in which signals are one: who stops a group of processes signals some of them twice."""
 
 
 def start_all(
@@ -53,25 +59,33 @@ def start_all(
         run = ContinuousRun(spark, checkpoint, Settings(trigger, idle, once), tell=tell)
         queries = [ContinuousQuery(str(s.number), s.operator, s.t0, source.folder, s.sink) for s in statements]
         run.open(list(zip(queries, sinks, strict=True)))
-        try:
-            with stopped_by_signals(run.ask_to_stop) as signals:
-                run.listen()
-                run.work()
-        finally:
-            run.close()
+        with stopped_by_signals(run.ask_to_stop) as signals:
+            try:
+                try:
+                    run.listen()
+                    run.work()
+                finally:
+                    run.close()
+            except Exception:
+                # Who stops all processes of a service stops Spark too. What was under way is done again next time.
+                if not signals:
+                    raise
     return 128 + signals[0] if signals and signals[0] == signal.SIGINT else 0
 
 
 @contextmanager
 def stopped_by_signals(stop: Callable[[], None]) -> Iterator[list[int]]:
-    """Ctrl-C and SIGTERM end a run after the epoch that is under way; a second one ends it at once."""
+    """Ctrl-C and SIGTERM end a run after the epoch that is under way; another one later ends it at once."""
     seen: list[int] = []
+    first = [0.0]
 
     def handle(number: int, _: object) -> None:
+        if seen and time.monotonic() - first[0] > ONE_SIGNAL:
+            os._exit(128 + number)  # as a crash would, which the next start goes on after
+        if not seen:
+            first[0] = time.monotonic()
         seen.append(number)
         stop()
-        if len(seen) > 1:
-            raise KeyboardInterrupt
 
     before = {s: signal.signal(s, handle) for s in (signal.SIGINT, signal.SIGTERM)}
     try:

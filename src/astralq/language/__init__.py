@@ -1,5 +1,5 @@
 """The query language: text ⇄ algebra."""
 
-from astralq.language.script import Script, ScriptError, Statement, read_script
+from astralq.language.script import Declared, Script, ScriptError, Statement, read_script
 
-__all__ = ["Script", "ScriptError", "Statement", "read_script"]
+__all__ = ["Declared", "Script", "ScriptError", "Statement", "read_script"]

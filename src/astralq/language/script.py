@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 
 from astralq.algebra.base import Operator
 from astralq.algebra.sources import Origin
-from astralq.errors import AstralError, PlanError, nearest
+from astralq.errors import AstralError, PlanError, Span, nearest
 from astralq.language.binder import QueryBinder
 from astralq.language.declarations import amount, region, relation_source, stream_source
 from astralq.language.environment import Environment
@@ -42,18 +42,29 @@ class Statement:
 
 
 @dataclass(frozen=True)
+class Declared:
+    """A source that a script declares, with the places of its name and of its attributes' in the text."""
+
+    source: Operator
+    name: Span
+    attributes: tuple[Span, ...]
+
+
+@dataclass(frozen=True)
 class Script:
-    """The queries of a file, in order."""
+    """The queries of a file, in order, and the sources that it declares."""
 
     queries: tuple[Statement, ...]
+    sources: tuple[Declared, ...] = ()
 
 
 class ScriptError(AstralError):
-    """All that is wrong with a script, in the order of the text."""
+    """All that is wrong with a script, in the order of the text; the sources are those that nothing is wrong with."""
 
-    def __init__(self, errors: list[AstralError]) -> None:
+    def __init__(self, errors: list[AstralError], sources: tuple[Declared, ...] = ()) -> None:
         super().__init__(errors[0].message, hint=errors[0].hint, span=errors[0].span)
         self.errors = errors
+        self.sources = sources
 
     def __str__(self) -> str:
         return "\n\n".join(map(str, self.errors))
@@ -67,6 +78,7 @@ class _Reader:
         for name, operator in given.items():
             self.env = self.env.with_named(name, operator, is_view=False)
         self.queries: list[Statement] = []
+        self.sources: list[Declared] = []
 
     def read(self, statement: Parsed) -> None:
         match statement:
@@ -107,6 +119,7 @@ class _Reader:
             )
         except AstralError as e:
             raise e.at(declared.name.span) from None
+        self.sources.append(Declared(source, declared.name.span, tuple(c.name.span for c in declared.columns)))
         return source
 
     def _told(self, name: Name, bind: Callable[[], Operator]) -> Operator:
@@ -158,5 +171,6 @@ def read_script(text: str, dialect: str = "astral", given: Mapping[str, Operator
         except RecursionError:
             errors.append(PlanError("the query is nested too deeply", hint="break it up with CREATE VIEW"))
     if errors:
-        raise ScriptError(sorted(errors, key=lambda e: (e.span.line, e.span.column) if e.span else (0, 0)))
-    return Script(tuple(reader.queries))
+        in_order = sorted(errors, key=lambda e: (e.span.line, e.span.column) if e.span else (0, 0))
+        raise ScriptError(in_order, tuple(reader.sources))
+    return Script(tuple(reader.queries), tuple(reader.sources))

@@ -92,17 +92,28 @@ def find_files(origin: Origin, folder: Path, source: str) -> list[File]:
     path = origin.path.removeprefix("file://")
     if "://" in path:
         raise DataError(f"the {source} is at {path!r}, which needs the Spark engine", hint="the model reads files")
+    try:
+        return _find(path, origin.format, folder, source)
+    except OSError as e:
+        raise DataError(f"the {source}: {e.filename or path} cannot be read: {e.strerror or e}") from None
+
+
+class NoFileError(DataError):
+    """A folder or a pattern that is there, but without any file yet."""
+
+
+def _find(path: str, format_: str, folder: Path, source: str) -> list[File]:
     bases = [folder] if folder.resolve() == Path.cwd() else [folder, Path.cwd()]
     tried = list(dict.fromkeys(base / path for base in bases))
     for base, full in zip(bases, tried, strict=False):
-        found = _expand(full, origin.format)
+        found = _expand(full, format_)
         if found:
             return [File(f, str(f.relative_to(base) if not Path(path).is_absolute() else f)) for f in found]
         if found is not None:
-            suffixes = " or ".join(SUFFIXES[origin.format])
-            raise DataError(f"the {source}: the folder {path} has no file that ends with {suffixes}")
+            suffixes = " or ".join(SUFFIXES[format_])
+            raise NoFileError(f"the {source}: the folder {path} has no file that ends with {suffixes}")
     names = [f.name for full in tried if full.parent.is_dir() for f in full.parent.iterdir()]
-    raise DataError(
+    raise (NoFileError if glob.has_magic(path) else DataError)(
         f"there is no file {path!r} for the {source}; tried {' and '.join(str(t.absolute()) for t in tried)}",
         hint=nearest(Path(path).name, names),
     )
@@ -171,6 +182,12 @@ def read_sensor(source: SensedSource, folder: Path) -> Sensor:
     return sensor
 
 
+def imported(origin: Origin, folder: Path) -> Callable[..., Any]:
+    """The callable of a source, imported but not called."""
+    with _importable(folder):
+        return _callable(origin, folder)
+
+
 @contextmanager
 def _importable(folder: Path) -> Iterator[None]:
     """Modules beside the query file, then those in the current folder, can be imported."""
@@ -211,7 +228,7 @@ def _module(name: str, folder: Path) -> ModuleType:
         raise DataError(
             f"there is no module {name!r}; looked in {places} and among what is installed", hint=nearest(name, names)
         ) from None
-    except Exception as e:
+    except (Exception, SystemExit) as e:
         raise DataError(f"the module {name!r} cannot be imported: {_told(e)}") from e
     beside = (folder / f"{name}.py").resolve()
     loaded = getattr(module, "__file__", None)
@@ -238,6 +255,6 @@ def _guarded(f: Callable[..., Any], shown: str) -> Callable[..., Any]:
     return call
 
 
-def _told(e: Exception) -> str:
+def _told(e: BaseException) -> str:
     frame = traceback.extract_tb(e.__traceback__)[-1]
     return f"{type(e).__name__}: {e} ({Path(frame.filename).name}, line {frame.lineno})"

@@ -12,6 +12,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import datetime
 from decimal import Decimal
+from itertools import islice
 from pathlib import Path
 from typing import Any, TextIO
 
@@ -25,6 +26,7 @@ from astralq.timeline import instant
 SUFFIXES = {"csv": (".csv",), "json": (".json", ".jsonl", ".ndjson"), "parquet": (".parquet",)}
 """Which files of a folder belong to a format; the texts also compressed, with .gz behind it."""
 
+HEADER_UNDECLARED = "the first line holds the names: add OPTIONS (header = 'true')"
 NUMBER_AS_TIME = "declare it BIGINT, and say what it counts with UNIT SECONDS or another unit"
 
 _IGNORED = ("inferSchema", "mergeSchema", "maxFilesPerTrigger")
@@ -78,6 +80,28 @@ def read_files(origin: Origin, files: Iterable[File], schema: Schema) -> list[Va
             return [r for f in files for r in _read_parquet(f, schema)]
 
 
+@dataclass(frozen=True)
+class Beginning:
+    """The first rows of a file, whether there are more, and for objects the names that these have."""
+
+    rows: list[Values]
+    more: bool
+    names: tuple[str, ...] = ()
+
+
+def read_beginning(origin: Origin, file: File, schema: Schema, most: int) -> Beginning:
+    """At most so many rows of a file, read as `read_files` reads all."""
+    named = NamedRows(schema)
+    match origin.format:
+        case "csv":
+            rows = list(islice(_read_csv(file, CsvDialect.of(origin), schema), most + 1))
+        case "json":
+            rows = list(islice(_read_json(file, origin.option("encoding", "utf-8"), named), most + 1))
+        case _:
+            rows = _read_parquet(file, schema, most + 1)
+    return Beginning(rows[:most], len(rows) > most, named.names)
+
+
 def exact(value: Any, type_: Type) -> Value:
     """A value as one of the declared type: text as Spark casts it, all else only where nothing is lost.
 
@@ -111,7 +135,9 @@ def typed(value: Any, attribute: Attribute, where: str, hint: str | None = None)
         article = "an" if attribute.type.name in ("INT", "INTERVAL") else "a"
         shown = str(value) if isinstance(value, _Number) else repr(value)
         raise DataError(
-            f"{where}: {shown} in {attribute.name!r} is not {article} {attribute.type}", hint=hint
+            f"{where}: {shown} in {attribute.name!r} is not {article} {attribute.type}",
+            hint=hint,
+            attribute=attribute.name,
         ) from None
 
 
@@ -210,7 +236,7 @@ def _needed(schema: Schema, columns: list[int] | None) -> str:
 def _header_hint(fields: list[str | None], schema: Schema) -> str | None:
     """A first row that holds the names is a header that was not declared."""
     found = sum(text is not None and text.strip() in schema for text in fields)
-    return "the first line holds the names: add OPTIONS (header = 'true')" if 2 * found >= len(schema) else None
+    return HEADER_UNDECLARED if 2 * found >= len(schema) else None
 
 
 def csv_columns(header: tuple[int, list[str | None]] | None, schema: Schema, file: File) -> list[int]:
@@ -223,14 +249,22 @@ def csv_columns(header: tuple[int, list[str | None]] | None, schema: Schema, fil
         if a.name.lower() not in lower:
             raise missing(a.name, names, file.shown)
         if lower.count(a.name.lower()) > 1:
-            raise DataError(f"{file.shown} has two columns {a.name!r}", hint="rename one of them")
+            raise DataError(f"{file.shown} has two columns {a.name!r}", hint="rename one of them", attribute=a.name)
     return [lower.index(a.name.lower()) for a in schema]
 
 
-def missing(name: str, there: Iterable[str], where: str) -> DataError:
+class MissingColumnError(DataError):
+    """An attribute that has no column."""
+
+
+def missing(name: str, there: Iterable[str], where: str) -> MissingColumnError:
     """What to say of a column that is not there."""
     names = list(there)
-    return DataError(f"{where} has no column {name!r}: its columns are {', '.join(names)}", hint=nearest(name, names))
+    return MissingColumnError(
+        f"{where} has no column {name!r}: its columns are {', '.join(names)}",
+        hint=nearest(name, names),
+        attribute=name,
+    )
 
 
 def csv_records(lines: Iterable[str], dialect: CsvDialect, file: File) -> Iterator[tuple[int, list[str | None]]]:
@@ -324,8 +358,14 @@ class NamedRows:
     def _value(self, value: Any, a: Attribute, where: str) -> Value:
         if isinstance(value, _Number) and a.type.name in ("TIMESTAMP", "BOOLEAN"):
             hint = NUMBER_AS_TIME if a.type.name == "TIMESTAMP" else "write true or false"
-            raise DataError(f"{where}: the number {value} in {a.name!r} is not a {a.type}", hint=hint)
+            message = f"{where}: the number {value} in {a.name!r} is not a {a.type}"
+            raise DataError(message, hint=hint, attribute=a.name)
         return typed(value, a, where)
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The names that the objects have, as they are first spelt."""
+        return tuple(self._names)
 
     def check_all_seen(self, where: str) -> None:
         """An attribute that no object has is a misspelt one, rather than one that is always NULL."""
@@ -354,7 +394,7 @@ def _read_json(file: File, encoding: str, named: NamedRows) -> Iterator[Values]:
 _PER_MICROSECOND = {"s": (1_000_000, 1), "ms": (1_000, 1), "us": (1, 1), "ns": (1, 1_000)}
 
 
-def _read_parquet(file: File, schema: Schema) -> list[Values]:
+def _read_parquet(file: File, schema: Schema, most: int | None = None) -> list[Values]:
     import pyarrow as pa  # type: ignore[import-untyped]
     import pyarrow.parquet as pq  # type: ignore[import-untyped]
 
@@ -364,7 +404,13 @@ def _read_parquet(file: File, schema: Schema) -> list[Values]:
         for a in schema:
             if a.name.lower() not in names:
                 raise missing(a.name, there, file.shown)
-        table = pq.ParquetFile(file.path).read(columns=[names[a.name.lower()] for a in schema])
+        wanted = [names[a.name.lower()] for a in schema]
+        parquet = pq.ParquetFile(file.path)
+        if most is None:
+            table = parquet.read(columns=wanted)
+        else:
+            first = next(parquet.iter_batches(most, columns=wanted), None)
+            table = parquet.schema_arrow.empty_table() if first is None else first
     except (OSError, pa.ArrowException) as e:
         raise DataError(f"{file.shown} is not a parquet file that can be read: {e}") from None
     columns = [list(_parquet_column(table.column(names[a.name.lower()]), a, file.shown)) for a in schema]
@@ -380,11 +426,13 @@ def _parquet_column(column: Any, a: Attribute, shown: str) -> Iterator[Value]:
             micros, rest = divmod((ticks or 0) * times, per)
             if rest or not fits(micros, a.type):
                 why = "has a fraction of a microsecond" if rest else "is out of range"
-                raise DataError(f"{shown}, row {k}: {ticks} {column.type.unit} since 1970 in {a.name!r} {why}")
+                message = f"{shown}, row {k}: {ticks} {column.type.unit} since 1970 in {a.name!r} {why}"
+                raise DataError(message, attribute=a.name)
             yield None if ticks is None else micros
         return
     if a.type.name == "TIMESTAMP" and not (pa.types.is_string(column.type) or pa.types.is_large_string(column.type)):
         hint = NUMBER_AS_TIME if pa.types.is_integer(column.type) else None
-        raise DataError(f"{shown}: the column {a.name!r} is {column.type}, not a TIMESTAMP", hint=hint)
+        message = f"{shown}: the column {a.name!r} is {column.type}, not a TIMESTAMP"
+        raise DataError(message, hint=hint, attribute=a.name)
     for k, value in enumerate(column.to_pylist(), start=1):
         yield typed(value, a, f"{shown}, row {k}")

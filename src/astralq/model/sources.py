@@ -238,7 +238,6 @@ def _replayed(source: RelationSource, rows: list[Values]) -> list[_Version]:
         order = (row_key(tuple(r[c] for c in by)), _SIGNS[r[change]], row_key(tuple(r[c] for c in kept)))
         log[t].append((order, r))
     held: dict[OrderKey, list[_Version]] = defaultdict(list)
-    numbers: dict[OrderKey, int] = defaultdict(int)
     versions: list[_Version] = []
     for t in sorted(log):
         before = {k: v[0].phi for k, v in held.items() if v}
@@ -248,11 +247,27 @@ def _replayed(source: RelationSource, rows: list[Values]) -> list[_Version]:
             if held[who] and (source.key or not _SIGNS[r[change]]):
                 held[who].pop(0).end = t
             if _SIGNS[r[change]]:
-                order_of = _order(source, r, values)
-                new = (*order_of, order_key(numbers[order_of]))
-                numbers[order_of] += 1
-                phi = before.get(who, new) if source.key else new
+                place = _order(source, r, values)
+                # A key has one row at a time, so that there is nothing to tell apart.
+                phi = before.get(who, (*place, order_key(0))) if source.key else place
                 version = _Version(phi, values, t)
                 held[who].append(version)
                 versions.append(version)
-    return [v for v in versions if v.end is None or v.start is None or v.start < v.end]
+    there = [v for v in versions if v.end is None or v.start is None or v.start < v.end]
+    return there if source.key else _told_apart(there)
+
+
+def _told_apart(versions: list[_Version]) -> list[_Version]:
+    """Equal rows of a log get numbers in the order in which they come; it begins anew at 0 where none of them was
+    there just before, so that nothing has to be remembered of rows that are gone."""
+    chains: dict[OrderKey, list[_Version]] = defaultdict(list)
+    found = []
+    for v in versions:
+        assert v.start is not None
+        chain = chains[v.phi]
+        earlier = [x for x in chain if x.start is not None and x.start < v.start]
+        if not any(x.end is None or x.end >= v.start for x in earlier):
+            chain[:] = [x for x in chain if x.start == v.start]
+        found.append(_Version((*v.phi, order_key(len(chain))), v.values, v.start, v.end))
+        chain.append(v)
+    return found

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import glob
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import reduce
 from pathlib import Path
@@ -18,12 +18,13 @@ from pyspark.sql import functions as F  # noqa: N812
 from pyspark.sql.types import StructType
 
 from astralq.algebra.sources import Origin, RelationSource, SensedSource, StreamSource
-from astralq.errors import DataError, nearest
+from astralq.errors import DataError
 from astralq.model.files import called, described
 from astralq.model.formats import SUFFIXES
 from astralq.runtime.spool import PROBLEM, ROW, clock
 from astralq.schema import Schema
 from astralq.spark.columns import col, lit
+from astralq.spark.declared import followed_origin, kafka_form, rate_misfits
 from astralq.spark.files import read_some
 from astralq.spark.options import check_option_names
 from astralq.spark.reading import Reading, from_rows, of_text, sure
@@ -79,9 +80,7 @@ def spool_schema(spark: SparkSession, source: Source | SensedSource, *further: s
 
 def open_input(spark: SparkSession, source: Source, folder: Path, last: Callable[[], Instant]) -> Input:
     """The input of a pushed stream or a log of changes; `last` says up to when tuples were stamped on arrival."""
-    origin = source.origin
-    if origin is None:
-        raise DataError(f"the {described(source)} does not say where it comes from", hint="declare it with FROM …")
+    origin = followed_origin(source)
     doubles = tuple(a.name for a in source.declared if a.type.name == "DOUBLE")
     further: tuple[str, ...] = ()
     match origin.format:
@@ -92,14 +91,9 @@ def open_input(spark: SparkSession, source: Source, folder: Path, last: Callable
             stream, rows, further = *_kafka(spark, source, origin), ("_n",)
         case "rate":
             stream, rows = _rate(spark, source, origin)
-        case "python":
+        case _:
             stream, rows = None, _callable(source, origin, folder)
-        case other:
-            known = (*SUFFIXES, "kafka", "rate", "python")
-            raise DataError(
-                f"the {described(source)} is from {other}, which cannot be followed", hint=nearest(other, known)
-            )
-    files = _files_of(source) if origin.format == "parquet" and not _on_arrival(source) else None
+    files = _files_of(source) if origin.format == "parquet" and not on_arrival(source) else None
     return Input(stream, _stamped(source, rows, last, further), spool_schema(spark, source, *further), doubles, files)
 
 
@@ -107,13 +101,14 @@ def _stamped(source: Source, read: Read, last: Callable[[], Instant], further: t
     """Rows with their timestamps: an attribute's, or the time of their arrival."""
 
     def stamped(df: DataFrame, batch: int) -> DataFrame:
-        arrived = lit(max(clock(), last() + 1)) if _on_arrival(source) else None
+        arrived = lit(max(clock(), last() + 1)) if on_arrival(source) else None
         return _with_times(source, read(df, batch), arrived, further)
 
     return stamped
 
 
-def _on_arrival(source: Source) -> bool:
+def on_arrival(source: Source | SensedSource) -> bool:
+    """Whether tuples are stamped when they arrive."""
     return isinstance(source, StreamSource) and source.timestamp is None
 
 
@@ -196,16 +191,9 @@ def _nothing(spark: SparkSession, source: Source) -> DataFrame:
 
 def _kafka(spark: SparkSession, source: Source, origin: Origin) -> tuple[DataFrame, Read]:
     """A topic whose values are JSON objects or lines of CSV; the order of equal timestamps is that of the topic."""
-    options = {k: v for k, v in origin.options if k.lower() not in OURS}
-    if "kafka.bootstrap.servers" not in options:
-        raise DataError(
-            f"the {described(source)} does not say where its broker is",
-            hint="OPTIONS (kafka.bootstrap.servers = 'host:9092')",
-        )
-    options = {"startingOffsets": "earliest", "failOnDataLoss": "true", **options}
-    form = origin.option("value", "json").lower()
-    if form not in ("json", "csv"):
-        raise DataError(f"the {described(source)} has values in {form!r}", hint="OPTIONS (value = 'json') or 'csv'")
+    form = kafka_form(origin, described(source))
+    given = {k: v for k, v in origin.options if k.lower() not in OURS}
+    options = {"startingOffsets": "earliest", "failOnDataLoss": "true", **given}
     stream = spark.readStream.format("kafka").option("subscribe", origin.path).options(**options).load()
     stream = stream.select(F.col("value").cast("string").alias("_line"), "partition", "offset")
     sep = origin.option("sep", ",")
@@ -250,13 +238,8 @@ def _rate(spark: SparkSession, source: Source, origin: Origin) -> tuple[DataFram
     options = {k: v for k, v in origin.options if k.lower() not in OURS}
     if origin.path.strip():
         options.setdefault("rowsPerSecond", origin.path.strip())
-    columns: Mapping[str, str] = {"timestamp": "timestamp", "value": "bigint"}
-    for a in source.declared:
-        if columns.get(a.name.lower()) != spark_type(a.type):
-            raise DataError(
-                f"the {described(source)} declares {a}, and rate gives value BIGINT and timestamp TIMESTAMP",
-                hint=nearest(a.name, columns),
-            )
+    for error in rate_misfits(source):
+        raise error
     stream = spark.readStream.format("rate").options(**options).load()
 
     def read(df: DataFrame, batch: int) -> DataFrame:

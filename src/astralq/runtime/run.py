@@ -17,7 +17,7 @@ from astralq.algebra.sources import NOTHING, RelationSource, SensedSource, Strea
 from astralq.errors import AstralError, PlanError
 from astralq.runtime.epochs import Aim, Epochs, Intent
 from astralq.runtime.folders import Folders
-from astralq.runtime.inputs import Input, frame_input, idle_after, open_input
+from astralq.runtime.inputs import Input, frame_input, idle_after, on_arrival, open_input
 from astralq.runtime.progress import QueryProgress, RunProgress
 from astralq.runtime.queries import ContinuousQuery, Source
 from astralq.runtime.sensing import sensed_input
@@ -152,7 +152,10 @@ class ContinuousRun:
         made: list[Spool] = []
 
         def last() -> Instant:
-            return max((m.last for m in list(made[0].markers.values()) if m.last is not None), default=EPOCH)
+            seen = [m.last for m in list(made[0].markers.values()) if m.last is not None]
+            readers = [q for q, known in list(self.epochs.queries.items()) if source in known.coming]
+            passed = [self.epochs.standings[q].since for q in readers]
+            return max([EPOCH, *seen, *(s for s in passed if s is not None)])
 
         found = self._input(source, query, last)
         few = self.spark.sparkContext.defaultParallelism <= FEW
@@ -221,6 +224,8 @@ class ContinuousRun:
 
     def _progress(self, source: Source) -> Progress:
         spool = self.epochs.spools[source.name]
+        # What is stamped when it arrives is not before now, unless it is just being taken.
+        now, taking = clock(), spool.taking
         markers = [m for m in list(spool.markers.values()) if m.last is not None]
         greatest = max((m.last for m in markers if m.last is not None), default=None)
         arrived = max((m.arrived for m in markers), default=None)
@@ -228,6 +233,8 @@ class ContinuousRun:
         waits = not (isinstance(source, RelationSource) and spool.caught_up)
         # All sites have been asked for a tick when its batch is there.
         beat = greatest if isinstance(source, SensedSource) else self._heartbeats.get(source.name)
+        if on_arrival(source) and greatest is not None and not taking:
+            beat = Instant(now - 1)
         idle = idle_after(source, None if isinstance(source, SensedSource) else self.settings.idle)
         if not spool.caught_up:
             arrived = clock()  # something is on its way

@@ -16,17 +16,15 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812
 
 from astralq.algebra.sources import Origin
-from astralq.errors import DataError, nearest
 from astralq.model.values import Values
 from astralq.runtime.records import sync_folder
 from astralq.runtime.state import Part
 from astralq.schema import Attribute
 from astralq.spark.columns import col, lit
+from astralq.spark.declared import check_sink
 
 Callback = Callable[[DataFrame, int], None]
 """What a user gives: called with the rows of an epoch, which have their place in the answer as _n, and its number."""
-
-FORMATS = ("parquet", "csv", "json", "kafka")
 
 
 @dataclass(frozen=True)
@@ -146,14 +144,8 @@ class CallbackSink:
 
 def sink_of(sink: Origin, folder: Path, text: Callable[[Origin, Staged, Path], None]) -> Sink:
     """The sink that INSERT INTO names; `text` writes csv and json as a batch run does."""
-    if sink.format not in FORMATS:
-        raise DataError(f"INSERT INTO {sink.format} is not known", hint=nearest(sink.format, FORMATS))
+    check_sink(sink)
     if sink.format == "kafka":
-        if "kafka.bootstrap.servers" not in dict(sink.options):
-            raise DataError(
-                f"INSERT INTO kafka {sink.path!r} does not say where the broker is",
-                hint="OPTIONS (kafka.bootstrap.servers = 'host:9092')",
-            )
         return KafkaSink(sink.path, sink.options)
     if sink.format == "parquet":
         return FileSink(folder / sink.path, "parquet")

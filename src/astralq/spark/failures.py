@@ -22,6 +22,9 @@ _HINTS = {
 }
 
 
+_FULL = "No space left on device"
+
+
 @contextmanager
 def told() -> Iterator[None]:
     """Errors of Spark inside become ours."""
@@ -45,6 +48,10 @@ def _chain(thrown: Any) -> str:
 def explained(error: BaseException) -> AstralError:
     """The error of a failed query in one line, with what to do about it where that is known."""
     text = _chain(error.java_exception) if isinstance(error, Py4JJavaError) else str(error)
+    if _FULL in text or _FULL in _chain(getattr(error, "_origin", None)):
+        return EvaluationError(
+            "a disk that Spark writes to is full", hint="make room, then start again: nothing is lost"
+        )
     found = None
     for found in _CONDITION.finditer(text):
         if found[1].split(".")[0] not in ("TASK_WRITE_FAILED", "FAILED_EXECUTE_UDF"):

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import reduce
 from pathlib import Path
 from typing import Any
@@ -20,27 +20,26 @@ from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812  # as everywhere in Spark's documentation
 
 from astralq.algebra.sources import Origin, RelationSource, StreamSource
-from astralq.errors import DataError, nearest
+from astralq.errors import DataError
 from astralq.model import formats
 from astralq.model.files import called, described, find_files
-from astralq.model.formats import SUFFIXES, File
+from astralq.model.formats import File
 from astralq.schema import Schema
+from astralq.spark.declared import check_jdbc, check_visible, listed_by_spark, stored_origin
 from astralq.spark.options import LISTING, charset, check_option_names, given
+from astralq.spark.parquet import READ_AS, parquet_types
 from astralq.spark.reading import (
     FILE,
     HINT,
-    READ_AS,
     Reading,
     from_rows,
     of_another_kind,
     of_column,
     of_text,
-    parquet_types,
     spelt_otherwise,
     sure,
 )
 
-_FORMATS = (*SUFFIXES, "jdbc", "python")
 _NOWHERE = "\u0001\u0002\u0001"
 """Text that no line holds: as a separator it makes a csv line one value, as a null value it is never met."""
 _CLOSED = "."
@@ -65,7 +64,7 @@ def read_frame(spark: SparkSession, source: StreamSource | RelationSource, folde
 
     Relative paths are looked for in the folder, which is the query file's, then in the current one.
     """
-    origin = _origin(source)
+    origin = stored_origin(source)
     schema = source.declared
     if origin.format == "python":
         return from_rows(spark, called(origin, schema, folder), schema)
@@ -93,7 +92,7 @@ def read_some(
 ) -> tuple[DataFrame | None, dict[Path, str]]:
     """The rows of some of a source's files, with what is wrong with them (`Reading.with_problems`); None if there are
     none. Files that cannot be read as a whole are left out, with the reason."""
-    origin, schema = _origin(source, arriving=True), source.declared
+    origin, schema = stored_origin(source, arriving=True), source.declared
 
     def read(chosen: Sequence[Path]) -> list[DataFrame]:
         place = _Place(tuple(map(_escaped, chosen)), tuple(File(p, str(p)) for p in chosen))
@@ -112,30 +111,6 @@ def read_some(
     return (reduce(DataFrame.unionAll, frames) if frames else None), refused
 
 
-def _origin(source: StreamSource | RelationSource, *, arriving: bool = False) -> Origin:
-    what = described(source)
-    origin = source.origin
-    if origin is None:
-        raise DataError(f"the {what} does not say where its rows are", hint="declare it with FROM csv 'path'")
-    if origin.format in ("kafka", "rate"):
-        raise DataError(
-            f"the {what} is from {origin.format}, which has no end",
-            hint="run the query continuously: astralq start",
-        )
-    if origin.format not in _FORMATS:
-        raise DataError(
-            f"the {what} is from {origin.format}, which cannot be read", hint=nearest(origin.format, _FORMATS)
-        )
-    if isinstance(source, StreamSource) and source.timestamp is None and not arriving:
-        raise DataError(
-            f"the {what} is stamped on arrival, and stored rows do not arrive",
-            hint="declare which attribute holds the time: TIMESTAMP BY …",
-        )
-    # Spark has two names for this one.
-    named = tuple(("encoding" if k.lower() == "charset" else k, v) for k, v in origin.options)
-    return replace(origin, options=named)
-
-
 # Paths
 
 
@@ -144,19 +119,11 @@ def _place(origin: Origin, folder: Path, source: str) -> _Place:
     path = origin.path.removeprefix("file://")
     if "://" in path:
         return _Place((path,))
-    listed = any(k.lower() in map(str.lower, (*LISTING, "lineSep")) for k, _ in origin.options)
-    for base in (folder, Path.cwd()):
-        full = base / path
-        partitioned = full.is_dir() and any(d.is_dir() and "=" in d.name for d in full.iterdir())
-        if full.exists() and (listed or partitioned):
-            return _Place((_escaped(full),))
+    listed = listed_by_spark(origin, folder)
+    if listed is not None:
+        return _Place((_escaped(listed),))
     files = find_files(origin, folder, source)
-    hidden = [f for f in files if f.path.name.startswith(("_", "."))]
-    if hidden:
-        raise DataError(
-            f"the {source}: Spark leaves out files whose names begin with _ or ., as {hidden[0].shown}",
-            hint="rename it",
-        )
+    check_visible(files, source)
     return _Place(tuple(_escaped(f.path) for f in files), tuple(files))
 
 
@@ -385,13 +352,9 @@ def _columns_reading(
 
 def _jdbc(spark: SparkSession, origin: Origin, source: StreamSource | RelationSource) -> DataFrame:
     """A table by its name, or what OPTIONS (dbtable = …) or (query = …) names at a path that is the url."""
+    check_jdbc(origin, described(source))
     options = given(origin)
-    names = {k.lower() for k in options}
     is_url = origin.path.startswith("jdbc:")
-    if not is_url and "url" not in names:
-        raise DataError(f"the {described(source)} does not say where its database is", hint="OPTIONS (url = 'jdbc:…')")
-    if is_url and not names & {"dbtable", "query"}:
-        raise DataError(f"the {described(source)} does not say which table it is", hint="OPTIONS (dbtable = '…')")
     options |= {"url": origin.path} if is_url else {"dbtable": origin.path}
     # A time without an offset is UTC, not in the time zone of the driver's machine.
     frame = spark.read.format("jdbc").options(**{"preferTimestampNTZ": "true", **options}).load()

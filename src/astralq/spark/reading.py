@@ -10,9 +10,9 @@ from typing import Any
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812  # as everywhere in Spark's documentation
 
-from astralq.errors import DataError
-from astralq.model.formats import NUMBER_AS_TIME, File, missing
+from astralq.model.formats import NUMBER_AS_TIME
 from astralq.schema import Attribute, Schema
+from astralq.spark.parquet import INTEGRAL, article, mismatch
 from astralq.timeline import MAX_INSTANT, MIN_INSTANT
 
 MARK = "astralq"
@@ -46,7 +46,7 @@ class Reading:
         wrong = list(self.checks)
         for a, typed in zip(schema, self.values, strict=True):
             if typed.wrong is not None:
-                message = F.lit(f" in {a.name!r} is not {_article(a)} {a.type}{typed.hint}")
+                message = F.lit(f" in {a.name!r} is not {article(a)} {a.type}{typed.hint}")
                 wrong.append((typed.wrong, F.concat(F.lit(": "), F.substring(typed.shown, 1, 200), message)))
         return wrong
 
@@ -80,10 +80,6 @@ class Reading:
         return rows.select(*(t.value.alias(a.name) for a, t in zip(schema, self.values, strict=True)))
 
 
-def _article(a: Attribute) -> str:
-    return "an" if a.type.name == "INT" else "a"
-
-
 def of_text(text: Column, a: Attribute, time_format: str | None = None, decoded: bool = False) -> Typed:
     """Text as a value of the attribute's type, as CAST reads it.
 
@@ -114,9 +110,6 @@ def _out_of_range(time: Column) -> Column:
     return ~F.unix_micros(time).between(F.lit(MIN_INSTANT), F.lit(MAX_INSTANT))
 
 
-_INTEGRAL = ("tinyint", "smallint", "int", "bigint")
-
-
 def of_column(column: Column, found: str, a: Attribute, where: str, whole_decimals: bool = False) -> Typed:
     """A column of Spark's type `found` as the attribute's type, if that can be exact; else an error.
 
@@ -128,17 +121,17 @@ def of_column(column: Column, found: str, a: Attribute, where: str, whole_decima
     lost = column.isNotNull() & tried.isNull()
     found = found.replace(" ", "")
     whole = whole_decimals and found.startswith("decimal(") and found.endswith(",0)")
-    integral = found in (*_INTEGRAL, "unsigned") or whole
+    integral = found in (*INTEGRAL, "unsigned") or whole
     match a.type.name:
         case _ if found == "void":
             return Typed(cast, None, shown)
         case _ if found.startswith(("string", "varchar", "char")):
             return of_text(column, a)
         case "INT" | "BIGINT" if integral:
-            never = found in _INTEGRAL[: _INTEGRAL.index(a.type.name.lower()) + 1]
+            never = found in INTEGRAL[: INTEGRAL.index(a.type.name.lower()) + 1]
             return Typed(cast, None if never else lost, shown)
         case "DOUBLE" if integral:
-            if found in _INTEGRAL[:3]:
+            if found in INTEGRAL[:3]:
                 return Typed(cast, None, shown)
             back = tried.try_cast("decimal(38,0)") if found != "bigint" else tried.try_cast("bigint")
             exact = (tried < 2.0**63) & (back == column)
@@ -158,8 +151,7 @@ def of_column(column: Column, found: str, a: Attribute, where: str, whole_decima
             # As decimals, because BIGINT / INT is DOUBLE; what is no whole microsecond is refused.
             value = F.timestamp_micros((column.cast("decimal(20,0)") / 1000).cast("bigint"))
             return Typed(value, sure(column % 1000 != 0), F.concat(shown, F.lit(" ns since 1970")))
-    hint = NUMBER_AS_TIME if a.type.name == "TIMESTAMP" and integral else None
-    raise DataError(f"{where}: the column {a.name!r} is {found}, not {_article(a)} {a.type}", hint=hint)
+    raise mismatch(found, a, where, integral)
 
 
 def of_another_kind(column: Column, a: Attribute, name: str, whole: bool) -> tuple[Column, Column]:
@@ -190,54 +182,9 @@ def spelt_otherwise(column: Column, a: Attribute, name: str) -> tuple[Column, Co
     return column.isNull() & sure(others), message
 
 
-# Arrow's types
-
-READ_AS = {"nanos": "BIGINT", "unsigned": "DECIMAL(20, 0)"}
-"""How Spark is asked for a column that it has no type of its own for."""
-
-
-def parquet_types(file: File, schema: Schema) -> tuple[tuple[str, str], ...]:
-    """The attributes' columns with their types, from the end of the file."""
-    import pyarrow as pa  # type: ignore[import-untyped]
-    import pyarrow.parquet as pq  # type: ignore[import-untyped]
-
-    try:
-        parquet = pq.ParquetFile(file.path)
-    except (OSError, pa.ArrowException) as e:
-        raise DataError(f"{file.shown} is not a parquet file that can be read: {e}") from None
-    physical = {c.path: c.physical_type for c in map(parquet.schema.column, range(len(parquet.schema)))}
-    there = {f.name.lower(): f for f in parquet.schema_arrow}
-    found = []
-    for a in schema:
-        if a.name.lower() not in there:
-            raise missing(a.name, parquet.schema_arrow.names, file.shown)
-        field = there[a.name.lower()]
-        found.append((field.name, _arrow_type(field.type, physical.get(field.name, ""))))
-    return tuple(found)
-
-
-def _arrow_type(type_: Any, physical: str) -> str:
-    """Spark's name for the type of a column, as its parquet reader reads it."""
-    import pyarrow as pa
-
-    if pa.types.is_dictionary(type_):
-        return _arrow_type(type_.value_type, physical)
-    if pa.types.is_timestamp(type_):
-        if type_.unit == "ns" and physical != "INT96":
-            return "nanos"
-        return "timestamp" if type_.tz or physical == "INT96" else "timestamp_ntz"
-    if pa.types.is_decimal(type_):
-        return f"decimal({type_.precision},{type_.scale})"
-    if pa.types.is_string(type_) or pa.types.is_large_string(type_):
-        return "string"
-    plain = {"bool": "boolean", "int8": "tinyint", "int16": "smallint", "int32": "int", "int64": "bigint"}
-    unsigned = {"uint8": "smallint", "uint16": "int", "uint32": "bigint", "uint64": "unsigned"}
-    return {**plain, **unsigned, "float": "float", "double": "double", "null": "void"}.get(str(type_), str(type_))
-
-
 def from_rows(spark: SparkSession, rows: Sequence[Sequence[Any]], schema: Schema) -> DataFrame:
     """Typed rows of the model's, through Arrow: instants are microseconds there too."""
-    import pyarrow as pa
+    import pyarrow as pa  # type: ignore[import-untyped]
 
     types = {
         "INT": pa.int32(),

@@ -302,17 +302,10 @@ def _replayed(
     place = [*by, *kept]
     if memory is not None:
         log = memory.grow(edge, log)
-    numbered = Window.partitionBy(*columns(place), "plus").orderBy(*columns(replay))
-    number = (F.row_number().over(numbered) - 1).cast("bigint")
-    if "h0" in log.columns:
-        # Rows that were kept have the φ that they had, whose last component is the number.
-        last = F.min(f"h{len(place)}").over(Window.partitionBy(*columns(place), "plus"))
-        number = number + F.coalesce(last, lit(0))
-    else:
+    if "h0" not in log.columns:
         log = log.withColumns({f"h{k}": lit(None).cast(log.schema[c].dataType) for k, c in enumerate(place)})
         log = log.withColumn(f"h{len(place)}", lit(None).cast("bigint"))
-    log = log.withColumn("number", number)
-    versions = _keyed(source, log, replay) if source.key else _unkeyed(log, kept, replay)
+    versions = _keyed(source, log, replay) if source.key else _told_apart(_unkeyed(log, kept, replay), place)
     if memory is not None:
         assert until is not None
         still = versions.where((col("ft") < col("tt")) & (col("tt") > until))
@@ -327,11 +320,6 @@ def _replayed(
     return RelationFrame(held, schema, phi, flat=True, coalesced=not source.key, one_row_per_phi=not source.key)
 
 
-def _kept_or(k: int, column: str, last: int) -> Column:
-    """A component of φ: the one that a kept row had, for a new one its own."""
-    return F.when(col(f"h{last}").isNotNull(), col(f"h{k}")).otherwise(col(column))
-
-
 def _unkeyed(log: DataFrame, kept: Sequence[str], replay: Sequence[str]) -> DataFrame:
     """The m-th '-' that finds a row takes out the m-th '+' of equal values.
 
@@ -344,14 +332,29 @@ def _unkeyed(log: DataFrame, kept: Sequence[str], replay: Sequence[str]) -> Data
     lowest = F.least(F.coalesce(F.min("balance").over(before), lit(0)), lit(0))
     df = df.withColumn("finds", (col("plus") == 0) & (col("balance") >= lowest))
     place = [c for c in replay if c not in ("t", "plus")]
-    made = [_kept_or(k, c, len(place)).alias(f"p{k}") for k, c in enumerate([*place, "number"])]
     turn = Window.partitionBy(*columns(kept), "role").orderBy(*columns(replay))
     role = F.when(col("plus") == 1, 1).when(col("finds"), 0)
     df = df.withColumn("role", role).where(col("role").isNotNull()).withColumn("turn", F.row_number().over(turn))
     pair = Window.partitionBy(*columns(kept), "turn")
     df = df.withColumn("end", F.min(F.when(col("role") == 0, col("t"))).over(pair)).where(col("role") == 1)
-    by = [c for c in place if c not in kept]
-    return df.select(*columns([*kept, *by]), *made, col("t").alias("ft"), F.coalesce("end", lit(NEVER)).alias("tt"))
+    number = col(f"h{len(place)}").alias("number")
+    held = df.select(*columns(place), number, col("t").alias("ft"), F.coalesce("end", lit(NEVER)).alias("tt"))
+    return held.where(col("ft") < col("tt"))
+
+
+def _told_apart(df: DataFrame, place: Sequence[str]) -> DataFrame:
+    """The φ of rows of a log: equal ones get numbers in the order in which they come and go; it begins anew at 0 where
+    none of them was there just before. Rows that were kept have the number that they had."""
+    before = Window.partitionBy(*columns(place)).orderBy("ft").rangeBetween(Window.unboundedPreceding, -1)
+    upto = Window.partitionBy(*columns(place)).orderBy("ft").rangeBetween(Window.unboundedPreceding, 0)
+    begins = F.coalesce(F.max("tt").over(before) < col("ft"), lit(True))
+    df = df.withColumn("begins", F.when(begins, col("ft"))).withColumn("chain", F.max("begins").over(upto))
+    chain = Window.partitionBy(*columns(place), "chain")
+    new = Window.partitionBy(*columns(place), "chain", col("number").isNull()).orderBy("ft", "tt")
+    after = F.coalesce(F.max("number").over(chain), lit(-1)) + F.row_number().over(new)
+    made = [*columns(place), F.coalesce(col("number"), after.cast("bigint"))]
+    phi = [c.alias(f"p{k}") for k, c in enumerate(made)]
+    return df.select(*columns(place), *phi, "ft", "tt")
 
 
 def _keyed(source: RelationSource, log: DataFrame, replay: Sequence[str]) -> DataFrame:
@@ -368,7 +371,10 @@ def _keyed(source: RelationSource, log: DataFrame, replay: Sequence[str]) -> Dat
     last = last.withColumn("chain", F.sum("begins").over(upto))
     chain = Window.partitionBy(*columns(key), "chain").orderBy(*columns(replay))
     whole = chain.rowsBetween(Window.unboundedPreceding, Window.currentRow)
-    made = [F.first(_kept_or(k, c, len(place))).over(whole).alias(f"p{k}") for k, c in enumerate([*place, "number"])]
+    # Rows that were kept have the φ that they had. A key has one row at a time: there is nothing to tell apart.
+    was_kept = col(f"h{len(place)}").isNotNull()
+    first = [F.when(was_kept, col(f"h{k}")).otherwise(col(c)) for k, c in enumerate(place)]
+    made = [F.first(c).over(whole).alias(f"p{k}") for k, c in enumerate(first)] + [long(0).alias(f"p{len(place)}")]
     return last.select(
         *columns(place), "plus", *made, col("t").alias("ft"), F.coalesce("next_t", lit(NEVER)).alias("tt")
     ).where(col("plus") == 1)

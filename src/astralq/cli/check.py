@@ -1,0 +1,179 @@
+"""`astralq check`: all that can be said of query files without running them, and without Spark."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field
+from functools import partial
+from pathlib import Path
+from typing import TypeGuard
+
+from astralq.algebra.answers import answer_columns
+from astralq.algebra.base import Operator
+from astralq.algebra.observation import check_ends
+from astralq.algebra.sources import Origin, RelationSource, SensedSource, StreamSource
+from astralq.algebra.state import kept_state, unbounded
+from astralq.cli.look import Look, Source, look_at, refusals
+from astralq.cli.scripts import CommandError, read_all, shown
+from astralq.cli.scripts import Source as QueryFile
+from astralq.cli.sinks import sink_file
+from astralq.errors import AstralError, DataError, Span
+from astralq.language import Declared, Statement
+from astralq.model.files import described, source_files
+from astralq.printing.answers import Answer
+from astralq.spark.declared import check_sink
+
+
+@dataclass
+class _File:
+    """A query file that is being checked: each source is looked at once, what is wrong is gathered."""
+
+    name: str
+    folder: Path
+    declared: dict[Operator, Declared]
+    problems: list[AstralError] = field(default_factory=list)
+    targets: set[Path] = field(default_factory=set)
+    _looks: dict[Operator, Look] = field(default_factory=dict)
+
+    def look(self, source: Source) -> Look:
+        if source not in self._looks:
+            look = look_at(source, self.folder)
+            for e in look.problems:
+                self.problems.append(e.at(self._place(source, e)))
+            self._looks[source] = look
+        return self._looks[source]
+
+    def messages(self) -> list[str]:
+        """All that is wrong, in the order of the text."""
+        far = sys.maxsize
+        in_order = sorted(self.problems, key=lambda e: (e.span.line, e.span.column) if e.span else (far, far))
+        return [f"{shown(self.name)}: {e}" for e in in_order]
+
+    def unused(self) -> list[Source]:
+        """Sources that are declared, but that no query looks at."""
+        return [s for s in self.declared if _is_source(s) and s not in self._looks]
+
+    def _place(self, source: Source, error: AstralError) -> Span | None:
+        declared = self.declared.get(source)
+        if declared is None:
+            return None
+        attribute = getattr(error, "attribute", None)
+        at = None if attribute is None else source.declared.find(attribute)
+        return declared.name if at is None else declared.attributes[at]
+
+
+def check_all(files: Sequence[str], dialect: str | None) -> Iterator[str]:
+    """What is found out about the queries of each file, line by line; at the end an error with all that is wrong."""
+    messages: list[str] = []
+    first = True
+    for file in files:
+        lines, wrong = _checked(file, dialect, several=len(files) > 1)
+        for line in lines:
+            if line.startswith("--") and not first:
+                yield ""
+            first = False
+            yield line
+        messages += wrong
+    if messages:
+        raise CommandError(list(dict.fromkeys(messages)))
+
+
+def _checked(name: str, dialect: str | None, *, several: bool) -> tuple[list[str], list[str]]:
+    """The report on a file, and what is wrong with it."""
+    try:
+        (read,) = read_all([name], dialect)
+    except CommandError as e:
+        # The sources of a file whose queries are wrong are looked at all the same: both can be put right at once.
+        file = _File(name, Path(name).parent, {d.source: d for d in e.sources})
+        for source in file.unused():
+            file.look(source)
+        return [], [*e.messages, *file.messages()]
+    file = _File(name, read.folder, {d.source: d for d in read.script.sources})
+    of = f" of {shown(name)}" if several else ""
+    lines: list[str] = []
+    for query in read.script.queries:
+        lines += [f"-- query {query.number}{of}", *_report(file, read, query)]
+    if unused := file.unused():
+        lines += [f"-- used by no query{of}", *(_source_line(file, s) for s in unused)]
+    if not read.script.queries:
+        file.problems.append(DataError("there is no query", hint="declare sources, then write a query"))
+    return lines, file.messages()
+
+
+def _report(file: _File, read: QueryFile, query: Statement) -> Iterator[str]:
+    operator = query.operator
+    yield f"kind     {operator.kind.value}"
+    yield f"columns  {operator.schema}"
+    sources = list(dict.fromkeys(s for s in operator.walk() if _is_source(s)))
+    for source in sources:
+        yield _source_line(file, source)
+    if query.sink is not None:
+        yield f"into     {_origin(query.sink)}"
+    for kept in [str(k) for k in kept_state(operator)] or ["nothing"]:
+        yield f"kept     {kept}"
+    looks = [file.look(s) for s in sources]
+    run = [e for look in looks for e in look.run]
+    run += [*refusals(partial(check_ends, operator, query.t0, read.wishes.until)), *_written_by_run(file, query)]
+    start = [e for look in looks for e in look.start]
+    start += [*unbounded(operator), *refusals(partial(_followed_by_sink, query.sink))]
+    if wrong := [s.name for s, look in zip(sources, looks, strict=True) if look.problems]:
+        unusable: list[AstralError] = [DataError(f"{', '.join(wrong)} cannot be used as it is declared")]
+        run, start = run or unusable, start or unusable
+    elif run and start:  # nobody would take it
+        file.problems += [DataError(f"query {query.number}: {e.message}", hint=e.hint) for e in (*run, *start)]
+    yield from _verdict("run", run)
+    yield from _verdict("start", start)
+
+
+def _is_source(op: Operator) -> TypeGuard[Source]:
+    return isinstance(op, StreamSource | RelationSource | SensedSource)
+
+
+def _written_by_run(file: _File, query: Statement) -> list[AstralError]:
+    """Why `run` could not write where INSERT INTO says."""
+    if query.sink is None:
+        return []
+    answer = Answer(query.number, file.name, answer_columns(query.operator), [])
+    found = refusals(partial(sink_file, query.sink, file.folder, answer))
+    path = file.folder / query.sink.path
+    if found:
+        return found
+    if path.is_dir():
+        return [DataError(f"{path} is a folder", hint="give the name of a file")]
+    if not path.parent.is_dir():
+        return [DataError(f"the folder {path.parent} does not exist", hint="make it first")]
+    if path in file.targets:
+        return [DataError(f"two queries are inserted into {path}", hint="name two files")]
+    file.targets.add(path)
+    read = {Path(file.name).resolve()}
+    with suppress(DataError):  # what is wrong with the files has been told
+        read |= source_files(query.operator, file.folder)
+    if path.resolve() in read:
+        message = f"{path} is read by this run, so the answer cannot be written to it"
+        return [DataError(message, hint="name another file")]
+    return []
+
+
+def _followed_by_sink(sink: Origin | None) -> None:
+    if sink is not None:
+        check_sink(sink)
+
+
+def _source_line(file: _File, source: Source) -> str:
+    where = "" if source.origin is None else f", {_origin(source.origin)}"
+    return f"source   {described(source)}{where}: {file.look(source).found}"
+
+
+def _verdict(command: str, refusals: list[AstralError]) -> Iterator[str]:
+    if not refusals:
+        yield f"{command:<7}  takes it"
+    for e in refusals:
+        yield f"{command:<7}  refuses it: {e.message}"
+        if e.hint is not None:
+            yield f"{'':<9}  hint: {e.hint}"
+
+
+def _origin(origin: Origin) -> str:
+    return f"{origin.format} {origin.path!r}"
