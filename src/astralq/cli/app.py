@@ -227,7 +227,7 @@ def draw(
     until: Annotated[str | None, typer.Option(metavar="T", help="Everything up to T, inclusive.")] = None,
     dialect: Dialect = None,
 ) -> None:
-    """Draw the tuples, windows and answers of a file's queries on a timeline; - is standard input."""
+    """Draw tuples, windows and answers of a file's queries on a timeline."""
     from astralq.cli.draw import drawn
 
     end = _moment("--until", until)
