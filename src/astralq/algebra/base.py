@@ -99,6 +99,11 @@ class Operator:
         width = max(map(len, left))
         return "\n".join(f"{a:<{width}}   {b}" for a, b in zip(left, right, strict=True))
 
+    def _repr_html_(self) -> str:
+        from astralq.algebra.html import plan_html
+
+        return plan_html(self)
+
     def _lines(self, first: str, rest: str) -> list[str]:
         lines = [first + self.label]
         for k, c in enumerate(self.children):

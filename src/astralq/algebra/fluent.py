@@ -52,6 +52,9 @@ class Query:
     def __repr__(self) -> str:
         return str(self.operator)
 
+    def _repr_html_(self) -> str:
+        return self.operator._repr_html_()
+
     @property
     def schema(self) -> Schema:
         """The attributes of its tuples."""

@@ -220,6 +220,24 @@ def explain(
         sys.stdout.flush()
 
 
+@app.command(epilog="Example: astralq draw buoys.aql --out buoys.svg")
+def draw(
+    file: File,
+    out: Annotated[Path, typer.Option(metavar="PATH", help="The picture's file; its suffix is .svg or .png.")],
+    until: Annotated[str | None, typer.Option(metavar="T", help="Everything up to T, inclusive.")] = None,
+    dialect: Dialect = None,
+) -> None:
+    """Draw tuples, windows and answers of a file's queries on a timeline."""
+    from astralq.cli.draw import drawn
+
+    end = _moment("--until", until)
+    with _told():
+        (source,) = read_all([file], dialect)
+        picture = drawn(source, out, end)
+        _spare_inputs([source], [out])
+        write_all({out: picture})
+
+
 @app.command(epilog="Example: astralq demo --keep ocean")
 def demo(
     rows: Annotated[int, typer.Option(metavar="N", help="About how many measures there are.", min=1)] = 20_000,

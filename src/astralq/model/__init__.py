@@ -1,6 +1,7 @@
 """The reference model: what each operator means, in pure Python; slow, short, and the judge of every engine."""
 
-from astralq.model.run import Change, prepare, run, state
+from astralq.model.history import Change, History
+from astralq.model.run import prepare, run, state
 from astralq.model.sources import Data
 from astralq.model.values import Context, Relation, Row, Stream, StreamTuple, WindowAt
 
@@ -8,6 +9,7 @@ __all__ = [
     "Change",
     "Context",
     "Data",
+    "History",
     "Relation",
     "Row",
     "Stream",

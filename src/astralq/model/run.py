@@ -6,6 +6,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from typing import Any
 
+from astralq.algebra.answers import answer_columns
 from astralq.algebra.base import HasOperator, Operator, operator_of
 from astralq.algebra.domain import Domain
 from astralq.algebra.observation import check_ends, first_observed
@@ -29,6 +30,7 @@ from astralq.algebra.ticks import Tick
 from astralq.algebra.windows import Window
 from astralq.errors import DataError, PlanError, nearest
 from astralq.model import relations, sneeql, streams, windows
+from astralq.model.history import Change, History
 from astralq.model.sources import Data, acquire, read_relation, receive
 from astralq.model.values import Context, Relation, Stream, TupleSet, Values, WindowAt
 from astralq.timeline import EPOCH, LAST_INDEX, BatchId, Instant
@@ -57,8 +59,7 @@ class Run:
             case RelationSource():
                 return read_relation(op, _given(op.name, self.data))[0]
             case StartedAt():
-                inner = replace(observe(op.child, self.data, op.t0, None), end=ctx.end)
-                found = self.evaluate(op.child, inner)
+                found = self.evaluate(op.child, self.started(op, ctx))
                 return _from_start(found, ctx) if isinstance(found, Stream) else found
             case Window():
                 return windows.window(self.stream(op.child, ctx), op.spec, op.child.schema, ctx)
@@ -95,6 +96,10 @@ class Run:
             case Join() | SetOperation() | ValueSetOperation() | Divide():
                 return relations.pointwise(relations.binary(op), *self._both(op, ctx))
         raise PlanError(f"the model does not know the operator\n{op}")
+
+    def started(self, op: StartedAt, ctx: Context) -> Context:
+        """What is observed below a query with its own start, inside one that ends with ctx."""
+        return replace(observe(op.child, self.data, op.t0, None), end=ctx.end)
 
     def _unary(self, op: Select | Project | Rename | GroupBy | Distinct, ctx: Context) -> Result:
         """σ, Π, ρ, aggregation and DISTINCT over a stream, a relation, or each window of a stream of windows."""
@@ -159,20 +164,10 @@ def prepare(query: Operator | HasOperator, data: Data, t0: Instant | None = None
     return Run(op, data, observe(op, data, t0, until))
 
 
-@dataclass(frozen=True)
-class Change:
-    """A tuple that a relation gained ('+') or lost ('-') at a batch identifier."""
-
-    op: str
-    t: Instant
-    i: int
-    values: Values
-
-
 def run(
     query: Operator | HasOperator, data: Data, *, t0: Instant | None = None, until: Instant | None = None
-) -> list[Any]:
-    """The answer to a query: a stream's tuples, a relation's changes, or the windows of a stream of windows.
+) -> History:
+    """The answer to a query, as a list: a stream's tuples, a relation's changes, or the windows of a stream of windows.
 
     Changes at a batch identifier are deletions first, each in the order of φ.
 
@@ -186,11 +181,14 @@ def run(
     """
     prepared = prepare(query, data, t0, until)
     result = prepared.result()
+    found: Iterable[Any]
     if isinstance(result, Stream):
-        return [s for s in result.tuples if prepared.ctx.start <= s.batch <= prepared.ctx.end]
-    if isinstance(result, Relation):
-        return list(changes(result, prepared.ctx))
-    return [(b, [r.values for r in rows]) for b, rows in sneeql.numbered(result, prepared.ctx)]
+        found = (s for s in result.tuples if prepared.ctx.start <= s.batch <= prepared.ctx.end)
+    elif isinstance(result, Relation):
+        found = changes(result, prepared.ctx)
+    else:
+        found = ((b, [r.values for r in rows]) for b, rows in sneeql.numbered(result, prepared.ctx))
+    return History(found, answer_columns(prepared.query))
 
 
 def changes(relation: Relation, ctx: Context) -> Iterable[Change]:

@@ -71,6 +71,11 @@ class Stream:
     def batches(self) -> list[BatchId]:
         return sorted({s.batch for s in self.tuples})
 
+    def _repr_html_(self) -> str:
+        from astralq.model.history import stream_html
+
+        return stream_html(self)
+
 
 @dataclass(frozen=True)
 class Row:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import takewhile
@@ -101,15 +101,14 @@ class Windows:
         A delay in time moves each evaluation (t, i) to (t + δ, i) (000 §6.1.1); one in positions or distance is what
         has to be reached besides.
         """
-        if self.spec.schedule.measure is Measure.TIME:
-            b = BatchId(Instant(b.t - self.spec.delay), b.i)
+        b = self.undelayed(b)
         evaluation = self.evaluation(b)
         if evaluation is None:
             return ()
         scope = self.spec.scope
         if scope.measure is Measure.POSITION:
             return self._positions(evaluation)
-        lo, hi = self._bound(scope.lo, evaluation), self._bound(scope.hi, evaluation)
+        lo, hi = self.bounds(evaluation)
         if lo is None or hi is None:
             return ()
         count = self.arrived(b)
@@ -124,6 +123,14 @@ class Windows:
         else:
             first, last = bisect_left(self.travelled, lo), bisect_right(self.travelled, hi)
         return self.tuples[first : min(last, count)]
+
+    def undelayed(self, b: BatchId) -> BatchId:
+        """Where an evaluation that is seen at (t, i) would be without a delay in time."""
+        return BatchId(Instant(b.t - self.spec.delay), b.i) if self.spec.schedule.measure is Measure.TIME else b
+
+    def bounds(self, evaluation: Evaluation) -> tuple[int | None, int | None]:
+        """lo(j) and hi(j) of a scope of time or distance; None where nothing has come that they could count from."""
+        return self._bound(self.spec.scope.lo, evaluation), self._bound(self.spec.scope.hi, evaluation)
 
     def _named(self, evaluation: Evaluation) -> str:
         if self.spec.schedule.measure is Measure.TIME:
@@ -203,17 +210,22 @@ class Windows:
         return {b for b in (BatchId(Instant(p.t + delay), p.i) for p in points) if lo <= b <= hi}
 
 
+def parts(tuples: Iterable[StreamTuple], spec: WindowSpec, schema: Schema, t0: Instant) -> list[Windows]:
+    """The windows of each part, in the order in which parts begin; without a partition, of the whole stream."""
+    columns = [schema.index(name) for name in spec.partition]
+    found: dict[tuple[object, ...], list[StreamTuple]] = {} if columns else {(): []}
+    for s in tuples:
+        found.setdefault(row_key(tuple(s.values[c] for c in columns)), []).append(s)
+    return [Windows(part, spec, schema, t0) for part in found.values()]
+
+
 def window(stream: Stream, spec: WindowSpec, schema: Schema, ctx: Context) -> Relation:
     """S[α, β, r] and, with a partition, the union of the windows of its parts with φ kept (000 D11, 001 D29)."""
     check_window(spec.schedule, spec.scope, spec.delay, ctx.t0)
     if isinstance(spec.scope.lo, OfInstant) or isinstance(spec.scope.hi, OfInstant):
         assert isinstance(spec.schedule, TimeSchedule)
         check_rules(spec.scope, takewhile(lambda e: e <= ctx.end.t, spec.schedule.absolute()))
-    columns = [schema.index(name) for name in spec.partition]
-    parts: dict[tuple[object, ...], list[StreamTuple]] = {} if columns else {(): []}
-    for s in stream.tuples:
-        parts.setdefault(row_key(tuple(s.values[c] for c in columns)), []).append(s)
-    windows = [Windows(part, spec, schema, ctx.t0) for part in parts.values()]
+    windows = parts(stream.tuples, spec, schema, ctx.t0)
 
     def state(b: BatchId) -> list[Row]:
         return [Row((order_key(s.n),), s.values, s.stamp) for w in windows for s in w.at(b)]

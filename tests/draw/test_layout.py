@@ -1,0 +1,90 @@
+"""Where marks are put, so that nothing covers anything else."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from matplotlib.figure import Figure
+from matplotlib.text import Text
+
+from astralq import Region, rows, stream, tumble
+from astralq.draw import picture
+from astralq.draw.render import figure
+from astralq.draw.style import styled, text_width, wrapped
+from tests.support import sec
+
+S = stream("S", "v INT, ts TIMESTAMP", timestamp="ts")
+P = stream("P", "id STRING, x DOUBLE, y DOUBLE, ts TIMESTAMP", timestamp="ts", location=("x", "y"), planar=True)
+
+
+def values(*times: int) -> dict[str, Any]:
+    return {"S": [(t * 1_000_000, sec(t)) for t in times]}
+
+
+def drawn(query: Any, data: Any) -> Figure:
+    with styled():
+        made = figure(picture(query, data).scene)
+        made.draw_without_rendering()
+    return made
+
+
+def _texts(made: Figure) -> list[Text]:
+    """All texts that are seen; matplotlib also has ticks beyond the ends of an axis, which it does not draw."""
+    beyond: set[Text] = set()
+    for axis in (axis for axes in made.axes for axis in (axes.xaxis, axes.yaxis)):
+        low, high = sorted(axis.get_view_interval())
+        beyond |= {t.label1 for t in axis.get_major_ticks() if not low <= t.get_loc() <= high}
+    own = {t for axes in made.axes if not axes.axison for axis in (axes.xaxis, axes.yaxis) for t in axis.findobj(Text)}
+    found = [t for t in made.findobj(Text) if isinstance(t, Text) and t not in beyond | own]
+    return [t for t in found if t.get_visible() and t.get_text().strip()]
+
+
+def overlapping(made: Figure) -> list[tuple[str, str]]:
+    """The pairs of texts that cover each other, and the texts that leave the paper."""
+    with styled():
+        boxes = [(t.get_text(), t.get_window_extent()) for t in _texts(made)]
+    assert len(boxes) >= 8
+    found = []
+    for k, (a, one) in enumerate(boxes):
+        if one.x0 < 0 or one.y0 < 0 or one.x1 > made.bbox.x1 or one.y1 > made.bbox.y1:
+            found.append((a, "the edge"))
+        for b, other in boxes[k + 1 :]:
+            wide = min(one.x1, other.x1) - max(one.x0, other.x0)
+            high = min(one.y1, other.y1) - max(one.y0, other.y0)
+            if wide > 1 and high > 3:
+                found.append((a, b))
+    return found
+
+
+@pytest.mark.parametrize(
+    "times",
+    [(1, 2, 3), (1,), tuple(range(60)), (0, 1, 2, 3, 500), (5, 5, 5, 5, 6, 7)],
+    ids=["few", "one", "many", "uneven", "simultaneous"],
+)
+@pytest.mark.parametrize(
+    "query",
+    [S[rows(3)], S[tumble("2 s")].aggregate("sum(v) AS total").rstream(), S[rows(1).by("v")].select("v"), S],
+    ids=["rows", "answers", "parts", "bare"],
+)
+def test_no_text_covers_another(query: Any, times: tuple[int, ...]) -> None:
+    assert overlapping(drawn(query, values(*times))) == []
+
+
+def test_names_on_a_map_do_not_cover_each_other() -> None:
+    data = {"P": [(f"ship {k}", 10.0, 10.0 + k / 1000, sec(k)) for k in range(6)]}
+    assert overlapping(drawn(P[rows(1).by("id")], data)) == []
+
+
+def test_the_name_of_a_region_is_inside_it() -> None:
+    triangle = Region("triangle", "POLYGON ((0 0, 100 0, 0 100, 0 0))")
+    made = drawn(P[triangle], {"P": [("a", 90.0, 1.0, sec(1))]})
+    (name,) = [t for t in made.findobj(Text) if isinstance(t, Text) and t.get_text() == "triangle"]
+    assert triangle.covers(*map(float, name.get_position()))
+
+
+def test_a_long_text_is_broken_between_words_and_a_long_word_inside() -> None:
+    with styled():
+        assert wrapped("one two three", text_width("one two ")) == ["one two", "three"]
+        assert "".join(wrapped("a" * 50, 1.0)) == "a" * 50
+        assert all(text_width(line) <= 1.0 for line in wrapped("a" * 50, 1.0))
