@@ -1,52 +1,143 @@
-"""The README and docs/: their commands print what they show, their queries can be read and print back as themselves."""
+"""The README and docs/: commands print what they show, queries can be read and print back, links lead somewhere."""
 
 from __future__ import annotations
 
 import re
-import shlex
 from pathlib import Path
 
+import click
 import pytest
-from typer.testing import CliRunner
+import typer
+from pyspark.sql import SparkSession
 
 from astralq.cli.app import app
+from astralq.cli.scripts import wishes
 from astralq.language import read_script
 from astralq.language.printer import print_script
+from tests.pages import PAGES, ROOT, Desk, fences, name_of, needs_spark, steps
 
-ROOT = Path(__file__).parent.parent
-PAGE = ROOT / "docs" / "language.md"
-PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
+LANGUAGE = ROOT / "docs" / "language.md"
+COMMANDS = ROOT / "docs" / "reference" / "command-line.md"
+
+OTHER_FENCES = {
+    ("README.md", "text"): "two scripts that set up a machine",
+    ("docs/language.md", "text"): "an overview of commands; reference/command-line.md is compared with them",
+    ("docs/continuous.md", "text"): "an overview; one run goes on until Ctrl-C",
+    ("docs/continuous.md", "python"): "a run that goes on in the background; engine.Engine has one that ends",
+    ("docs/tutorial.md", "text"): "files of data that the reader writes, which the commands then read",
+    ("docs/tutorial.md", "sh"): "a run that goes on until Ctrl-C, and what is typed beside it",
+    ("docs/how-to/kafka.md", "sh"): "needs a broker",
+    ("docs/how-to/late-data.md", "text"): "files of data that the reader writes, which the commands then read",
+    ("docs/how-to/late-data.md", "sh"): "a run that goes on until Ctrl-C",
+    ("docs/how-to/cluster.md", "sh"): "needs a cluster",
+    ("docs/how-to/notebook.md", "python"): "cells that need a Spark of their own; README.md has the same, run",
+    ("docs/how-to/from-spark-window.md", "text"): "files of data that the reader writes, which the commands then read",
+    ("docs/how-to/from-flink-sql.md", "text"): "files of data that the reader writes, which the commands then read",
+    ("docs/how-to/from-cql.md", "text"): "files of data that the reader writes, which the commands then read",
+    ("docs/explanation/batches-and-positions.md", "text"): "a file of data, which the commands then read",
+    ("docs/explanation/bounds.md", "text"): "a file of data, which the commands then read",
+    ("docs/explanation/encoding.md", "text"): "tables of rows, as they are on Spark",
+    ("docs/reference/command-line.md", "sh"): "commands that need Spark, a broker or a cluster, or do not end",
+}
+"""Blocks that are neither run nor read, by page and language, and why."""
+
+FOLLOWED = [page for page in PAGES if any(kind == "type" for kind, _, _ in steps(page))]
+STARTING = [page for page in FOLLOWED if any(needs_spark(words) for kind, words, _ in steps(page) if kind == "type")]
+
+
+# Blocks
+
+
+@pytest.mark.parametrize("page", PAGES, ids=name_of)
+def test_every_block_of_a_page_is_run_or_read_or_listed(page: Path) -> None:
+    for fence in fences(page):
+        checked = fence.language in ("console", "sql") or (fence.language == "python" and ">>> " in fence.text)
+        assert checked or (name_of(page), fence.language) in OTHER_FENCES, f"```{fence.language}\n{fence.text}"
+
+
+def test_every_listed_block_is_there() -> None:
+    there = {(name_of(page), fence.language) for page in PAGES for fence in fences(page)}
+    assert set(OTHER_FENCES) <= there
+
+
+@pytest.mark.parametrize("page", PAGES, ids=name_of)
+def test_every_fence_of_a_page_is_closed(page: Path) -> None:
+    marks = re.findall(r"^ *```", page.read_text(), re.MULTILINE)
+    assert len(marks) == 2 * len(fences(page))
+
+
+# Commands
+
+
+def follow(page: Path, desk: Desk, *, spark: bool) -> None:
+    for kind, what, text in steps(page):
+        if kind == "write":
+            desk.write(what, text)
+        elif spark or not needs_spark(what):
+            assert desk.type(what) == text, what
+
+
+@pytest.mark.parametrize("page", FOLLOWED, ids=name_of)
+def test_the_commands_of_a_page_print_what_it_shows(
+    page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """On the model, and without those that only Spark can run."""
+    monkeypatch.setenv("ASTRALQ_ENGINE", "model")
+    follow(page, Desk(tmp_path, monkeypatch), spark=False)
+
+
+@pytest.mark.parametrize("page", STARTING, ids=name_of)
+def test_the_commands_of_a_page_print_the_same_on_spark(
+    page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, spark: SparkSession
+) -> None:
+    assert spark is not None  # the commands use the running session
+    follow(page, Desk(tmp_path, monkeypatch), spark=True)
+
+
+def test_the_page_of_the_command_line_has_every_command_and_option() -> None:
+    root = typer.main.get_command(app)
+    assert isinstance(root, click.Group)
+    real = {
+        name: [
+            " ".join([p.opts[0], *([] if p.is_flag else [p.make_metavar(click.Context(c))])])
+            for p in c.params
+            if isinstance(p, click.Option)
+        ]
+        for name, c in root.commands.items()
+    }
+    sections = re.split(r"^## astralq (\w+).*\n", COMMANDS.read_text(), flags=re.MULTILINE)[1:]
+    written = {
+        name: re.findall(r"^\| `(--[^`]+)`", text, re.MULTILINE)
+        for name, text in zip(sections[::2], sections[1::2], strict=True)
+    }
+    assert written == real
+
+
+# Queries
+
+
+@pytest.mark.parametrize("page", PAGES, ids=name_of)
+def test_every_statement_of_a_page_can_be_read(page: Path) -> None:
+    """A block with a title is a file, and so is one that names its dialect; the others are read one behind the other."""
+    alone: list[str] = []
+    together: list[str] = []
+    for fence in fences(page):
+        if fence.language == "sql":
+            by_itself = fence.title is not None or wishes(fence.text).dialect != "astral"
+            (alone if by_itself else together).append(fence.text)
+    for text in [*alone, "\n".join(together)]:
+        plain = re.sub(r"--.*", "", text)
+        written = re.findall(r"^(?:SELECT|ISTREAM|DSTREAM|RSTREAM|WITH|INSERT)\b", plain, re.MULTILINE)
+        script = read_script(text, wishes(text).dialect)
+        assert len(script.queries) <= len(written)
+        assert script.queries or not written
 
 
 def blocks() -> list[str]:
-    return re.findall(r"```sql\n(.*?)```", PAGE.read_text(), re.DOTALL)
+    return [fence.text for fence in fences(LANGUAGE) if fence.language == "sql"]
 
 
-def commands() -> list[tuple[str, str]]:
-    """The commands in the pages' console blocks, each with what it prints."""
-    found = []
-    for page in PAGES:
-        for block in re.findall(r"```console\n(.*?)```", page.read_text(), re.DOTALL):
-            for command in block.split("$ ")[1:]:
-                words, _, printed = command.partition("\n")
-                found.append((words, printed))
-    return found
-
-
-@pytest.mark.parametrize(("command", "printed"), commands(), ids=[c for c, _ in commands()])
-def test_a_command_of_the_pages_prints_what_they_show(
-    command: str, printed: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
-    monkeypatch.chdir(ROOT)
-    program, *arguments = shlex.split(command.replace("/tmp/", f"{tmp_path}/"))
-    if program == "cat":
-        assert Path(arguments[0]).read_text() == printed
-    else:
-        assert program == "astralq"
-        assert CliRunner().invoke(app, arguments).stdout == printed
-
-
-def test_every_statement_of_the_language_page_can_be_read() -> None:
+def test_every_statement_of_the_language_page_is_a_query_of_its_own() -> None:
     text = re.sub(r"--.*", "", "\n".join(blocks()))
     written = re.findall(r"^(?:SELECT|ISTREAM|DSTREAM|RSTREAM|WITH|INSERT)\b", text, re.MULTILINE)
     assert len(read_script(text).queries) == len(written) > 40
@@ -57,3 +148,32 @@ def test_every_query_of_the_language_page_prints_back_as_itself() -> None:
         again = read_script(print_script(query.operator, query.t0)).queries[0]
         assert again.operator == query.operator, print_script(query.operator, query.t0)
         assert again.t0 == query.t0
+
+
+# Links
+
+
+def prose(page: Path) -> str:
+    return re.sub(r"^ *```.*?^ *```$", "", page.read_text(), flags=re.DOTALL | re.MULTILINE)
+
+
+def anchors(page: Path) -> set[str]:
+    """The anchors of a page's headings, as the site and GitHub make them."""
+    headings = re.findall(r"^#+ (.*)$", prose(page), re.MULTILINE)
+    return {re.sub(r"[\s-]+", "-", re.sub(r"[^\w\s-]", "", h.strip().lower())) for h in headings}
+
+
+@pytest.mark.parametrize("page", PAGES, ids=name_of)
+def test_every_relative_link_of_a_page_leads_somewhere(page: Path) -> None:
+    for link in re.findall(r"\]\(([^)\s]+)\)", re.sub(r"`[^`\n]*`", "", prose(page))):
+        if re.match(r"\w+:", link):
+            continue
+        file, _, anchor = link.partition("#")
+        target = (page.parent / file).resolve() if file else page
+        assert target.exists(), link
+        assert not anchor or anchor in anchors(target), link
+
+
+def test_every_page_can_be_found_on_the_site() -> None:
+    listed = set(re.findall(r"([\w/-]+\.md)$", (ROOT / "mkdocs.yml").read_text(), re.MULTILINE))
+    assert listed == {page.relative_to(ROOT / "docs").as_posix() for page in PAGES if page.name != "README.md"}
