@@ -82,7 +82,8 @@ class Desk:
         match program, arguments:
             case "astralq", _:
                 result = CliRunner().invoke(app, arguments, prog_name="astralq")
-                return result.stdout if result.exit_code == 0 else result.output
+                printed = result.stdout if result.exit_code == 0 else result.output
+                return printed.replace(f"{self.folder}/tmp/", "/tmp/")
             case "cat", [file]:
                 return Path(file).read_text()
             case "cd", [folder]:
@@ -91,8 +92,6 @@ class Desk:
                 Path(folder).mkdir()
             case "mv", [source, target]:
                 shutil.move(source, target)
-            case "rm", ["-r", folder]:
-                shutil.rmtree(folder)
             case _:
                 raise AssertionError(f"the tests cannot type {command!r}")
         return ""
