@@ -94,6 +94,13 @@ def test_the_commands_of_a_page_print_the_same_on_spark(
     follow(page, Desk(tmp_path, monkeypatch), spark=True)
 
 
+def test_the_picture_of_batches_is_what_its_page_draws(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("ASTRALQ_ENGINE", "model")
+    page = ROOT / "docs" / "explanation" / "batches-and-positions.md"
+    follow(page, Desk(tmp_path, monkeypatch), spark=False)
+    assert (tmp_path / "batches.svg").read_bytes() == (page.parent / "pictures" / "batches.svg").read_bytes()
+
+
 def test_the_page_of_the_command_line_has_every_command_and_option() -> None:
     root: Any = typer.main.get_command(app)
     real = {
