@@ -14,6 +14,7 @@ from astralq.cli.app import app
 from astralq.cli.scripts import wishes
 from astralq.language import read_script
 from astralq.language.printer import print_script
+from astralq.public import __all__ as public
 from tests.draw.test_files import words
 from tests.pages import PAGES, ROOT, Desk, fences, name_of, needs_spark, steps
 
@@ -115,6 +116,11 @@ def test_the_page_of_the_command_line_has_every_command_and_option() -> None:
         for name, text in zip(sections[::2], sections[1::2], strict=True)
     }
     assert written == real
+
+
+def test_the_page_of_python_has_every_public_name() -> None:
+    written = re.findall(r"^::: astralq\.(\w+)$", (ROOT / "docs/reference/python.md").read_text(), re.MULTILINE)
+    assert set(written) - {"model", "draw"} == set(public)
 
 
 # Queries
