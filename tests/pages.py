@@ -7,6 +7,7 @@ import shlex
 import shutil
 from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import pairwise
 from pathlib import Path
 
 import pytest
@@ -61,6 +62,10 @@ def needs_spark(command: str) -> bool:
     return command.startswith("astralq start ")
 
 
+def is_path(argument: str, before: str) -> bool:
+    return argument.endswith(".aql") or before == "--checkpoint"
+
+
 @dataclass
 class Desk:
     """A folder in which a page is followed to the letter; `examples` is there, and /tmp is inside."""
@@ -81,6 +86,10 @@ class Desk:
         program, *arguments = shlex.split(command.replace("/tmp/", f"{self.folder}/tmp/"))
         match program, arguments:
             case "astralq", _:
+                if needs_spark(command):  # Spark's own process was started elsewhere: relative paths would be there
+                    arguments = [
+                        str(Path(a).absolute()) if is_path(a, before) else a for before, a in pairwise(["", *arguments])
+                    ]
                 result = CliRunner().invoke(app, arguments, prog_name="astralq")
                 printed = result.stdout if result.exit_code == 0 else result.output
                 return printed.replace(f"{self.folder}/tmp/", "/tmp/")
