@@ -81,7 +81,7 @@ def difference(engine: Engine, case: Case, k: int) -> str | None:
 def test_generated_queries_give_the_same_answer_in_any_epochs(
     spark: SparkSession, request: pytest.FixtureRequest
 ) -> None:
-    trials = drawn(request.config.getoption("--trials") // 5)
+    trials = drawn(request.config.getoption("--trials") // 4)
     engine = Engine(spark)
     with ThreadPoolExecutor(2) as pool:
         found = list(pool.map(lambda k: difference(engine, trials[k], k), range(len(trials))))
@@ -117,18 +117,18 @@ DATA: Data = {
 )
 def test_windows_over_streamers_do_not_see_where_epochs_end(spark: SparkSession, query: StreamQuery) -> None:
     expected = on_model(query, DATA)
-    for cuts in ([9], [1, 9], [1, 2, 5, 9], [0, 4, 8, 9]):
+    for cuts in ([1, 2, 5, 9], [4, 9]):
         assert in_epochs(Engine(spark), query, DATA, cuts) == expected, cuts
 
 
-@pytest.mark.parametrize("width", [1, 2, 5])
+@pytest.mark.parametrize("width", [1, 3])
 def test_tuples_that_come_and_go_between_two_evaluations_need_not_be_kept(spark: SparkSession, width: int) -> None:
     """Of many new tuples only the last of each part and step are kept, whatever part of a step an epoch has."""
     data: Data = {"S": Stream.of((BatchId(Instant(t // 3), 0), (t % 3 % 2, t)) for t in range(60))}
     query = S[rows(width, slide="6 us").by("a")].rstream()
     expected = on_model(query, data)
     assert len(expected) > 3 * width
-    for cuts in ([19], [3, 6, 7, 19], [0, 5, 12, 13, 19]):
+    for cuts in ([19], [3, 6, 7, 13, 19]):
         assert in_epochs(Engine(spark), query, data, cuts, new_rows=MANY) == expected, cuts
 
 
@@ -162,7 +162,7 @@ GROWING: Data = {
 def test_exact_sums_go_on_when_later_values_need_other_limbs(spark: SparkSession, query: StreamQuery) -> None:
     """Finer bits, greater magnitudes and infinities that come after panes have been kept."""
     expected = on_model(query, GROWING)
-    for cuts in ([1, 2, 4, 6, 8, 13], [3, 9, 13]):
+    for cuts in ([1, 4, 8, 13],):
         assert same(in_epochs(Engine(spark), query, GROWING, cuts), expected), cuts
 
 

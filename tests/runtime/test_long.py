@@ -18,8 +18,8 @@ def test_state_and_files_do_not_grow_with_the_run(
     """With tables trimmed as soon as they have twice the rows that they need."""
     monkeypatch.setattr("astralq.runtime.state.SLACK", 0)
     queries = {name: WEEK[name] for name in ("partitioned", "landmark")} | HOP
-    found = live_through(spark, tmp_path, queries, rows=2400, epochs=12, days=0.5)
-    early, late = found[3:6], found[-3:]
+    found = live_through(spark, tmp_path, queries, rows=1800, epochs=9, days=0.4)
+    early, late = found[2:5], found[-3:]
     for name in queries:
         assert max(a.rows[name] for a in late) <= FACTOR * max(a.rows[name] for a in early), name
     assert late[-1].files <= early[-1].files * FACTOR

@@ -130,7 +130,8 @@ def _files(spark: SparkSession, source: Source, origin: Origin, folder: Path) ->
     path = origin.path.removeprefix("file://")
     local = "://" not in path
     bases = [b for b in (folder, Path.cwd()) if (b / path).exists() or glob.glob(str(b / path))] if local else []
-    place = str((bases[0] if bases else folder) / path) if "://" not in path else path
+    # Spark's own working directory need not be ours.
+    place = str(((bases[0] if bases else folder) / path).absolute()) if local else path
     if "://" not in path and not bases and not any(c in path for c in "*?[{"):
         raise DataError(
             f"there is no file or folder {path!r} for the {described(source)}",

@@ -54,7 +54,7 @@ class ContinuousRun:
     tell: Callable[[RunProgress], None] = lambda _: None
 
     def __post_init__(self) -> None:
-        self.folders = Folders(self.checkpoint)
+        self.folders = Folders(self.checkpoint.absolute())
         self.epochs = Epochs(self.spark, self.folders, self.given, self.settings.always_trim)
         self.wake = threading.Event()
         self.stopping = threading.Event()
