@@ -228,7 +228,7 @@ def test_an_answer_that_is_inserted_goes_there_and_not_to_the_output(desk: Desk)
 
 def test_inserting_where_the_model_cannot_write_is_an_error(desk: Desk) -> None:
     kafka = desk.file("q.aql", readings(), sinks=[Origin("kafka", "topic")])
-    assert "q.aql: INSERT INTO kafka needs the Spark engine" in refused("run", kafka)
+    assert "q.aql: INSERT INTO kafka is for continuous runs" in refused("run", kafka)
     same = desk.file("q.aql", readings(), readings(), sinks=[Origin("csv", "a.csv"), Origin("csv", "a.csv")])
     assert "two queries are inserted into" in refused("run", same)
     assert not (desk.folder / "a.csv").exists()

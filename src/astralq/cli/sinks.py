@@ -20,10 +20,10 @@ def sink_file(sink: Origin, folder: Path, found: Answer) -> tuple[Path, Write]:
     As in Spark a csv file has no header unless OPTIONS (header = 'true') asks for it. Times are ISO 8601.
     """
     if sink.format not in SINKS:
-        engine = sink.format == "kafka"
+        live = sink.format == "kafka"
         raise DataError(
-            f"INSERT INTO {sink.format} " + ("needs the Spark engine" if engine else "is not known"),
-            hint=f"without it, write to {', '.join(SINKS)}" if engine else nearest(sink.format, SINKS),
+            f"INSERT INTO {sink.format} " + ("is for continuous runs" if live else "is not known"),
+            hint=f"use astralq start, or write to {', '.join(SINKS)}" if live else nearest(sink.format, SINKS),
         )
     for name, _ in sink.options:
         if sink.format != "csv" or name.lower() not in ("header", "sep", "delimiter"):
