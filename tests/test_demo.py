@@ -140,7 +140,8 @@ def test_the_whole_demo_fits_a_terminal_and_leaves_files_to_play_with(
     """On Spark, with half of the questions: the others differ in their queries only."""
     monkeypatch.setattr(show, "SECONDS", 1.0)
     monkeypatch.setattr(show, "QUESTIONS", [replace(q) for q in QUESTIONS if q.name[0] in "148"])
-    show.show_all(1, tmp_path / "kept", None)
+    monkeypatch.chdir(tmp_path)
+    show.show_all(1, Path("kept"), None)
     printed = capsys.readouterr().out
     assert max(map(cell_len, printed.splitlines())) <= 80
     assert "4. The same kind of query, live" in printed

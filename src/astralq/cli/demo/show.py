@@ -67,7 +67,7 @@ def _folder(keep: Path | None) -> Iterator[Path]:
     if keep.exists() and (not keep.is_dir() or any(keep.iterdir())):
         raise DataError(f"{keep} is there already", hint="name a folder that is new or empty")
     keep.mkdir(parents=True, exist_ok=True)
-    yield keep
+    yield keep.absolute()
 
 
 @dataclass(frozen=True)
