@@ -103,7 +103,11 @@ class Sources:
 
     def first_batches(self, sources: Sequence[Source], t0: Instant) -> list[BatchId]:
         """The first batch from t0 on of each source that has one; the data are asked only where it is not known."""
-        known = [s for s in sources if self.firsts.get(s.name, t0 - 1) >= t0 and getattr(s, "batch_by", None) is None]
+        known = [
+            s
+            for s in sources
+            if self.firsts.get(s.name, t0 - 1) >= t0 and not (isinstance(s, StreamSource) and s.batch_by is not None)
+        ]
         asked = self.times([s for s in sources if s not in known], t0)
         return [BatchId(self.firsts[s.name], 0) for s in known] + [t.first for t in asked if t.first is not None]
 

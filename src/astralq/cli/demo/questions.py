@@ -20,6 +20,15 @@ CREATE RELATION sensors (sensor INT, buoy INT, type STRING, unit STRING)
   FROM csv 'sensors.csv' OPTIONS (header = 'true');
 """
 
+HOT = """\
+START AT TIMESTAMP '2026-03-01T00:00:00Z';
+CREATE VIEW hot AS
+  SELECT sensor FROM measures [PARTITION BY sensor LAST ROW]
+  JOIN sensors USING (sensor) WHERE type = 'SST' AND value >= 25;
+START AT TIMESTAMP '2026-03-01T16:00:00Z';
+"""
+"""The sensors that designate, with the history since midnight, and the start of what they designate."""
+
 
 @dataclass(frozen=True)
 class Asked:
@@ -91,12 +100,8 @@ RSTREAM(
         "5_designated_at_start",
         "Every 30 minutes, data from the temperature sensors that measured\n"
         "more than 25 °C when the query began.\n(by designation, fixed at the start, 001 §7.1)",
-        """\
-START AT TIMESTAMP '2026-03-01T00:00:00Z';
-CREATE VIEW hot AS
-  SELECT sensor FROM measures [PARTITION BY sensor LAST ROW]
-  JOIN sensors USING (sensor) WHERE type = 'SST' AND value >= 25;
-START AT TIMESTAMP '2026-03-01T16:00:00Z';
+        HOT
+        + """\
 RSTREAM(
   SELECT sensor, round(avg(value), 2) AS mean
   FROM (SELECT sensor, value FROM measures
@@ -110,12 +115,8 @@ RSTREAM(
     Asked(
         "6_designated_live",
         "The same for the sensors that measure more than 25 °C just then.\n(by designation, live, 001 §7.1)",
-        """\
-START AT TIMESTAMP '2026-03-01T00:00:00Z';
-CREATE VIEW hot AS
-  SELECT sensor FROM measures [PARTITION BY sensor LAST ROW]
-  JOIN sensors USING (sensor) WHERE type = 'SST' AND value >= 25;
-START AT TIMESTAMP '2026-03-01T16:00:00Z';
+        HOT
+        + """\
 RSTREAM(
   SELECT sensor, round(avg(value), 2) AS mean, count(*) AS n
   FROM (SELECT sensor, value FROM measures
