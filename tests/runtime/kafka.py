@@ -23,7 +23,7 @@ _ALONE = "<exclusions><exclusion><groupId>*</groupId><artifactId>*</artifactId><
 _POM = """<project><modelVersion>4.0.0</modelVersion>
 <groupId>astralq</groupId><artifactId>kafka</artifactId><version>1</version>
 <dependencies>{}</dependencies></project>"""
-_CACHE = Path(tempfile.gettempdir()) / f"astralq-kafka-{BROKER}-{CONNECTOR}"
+_CACHE = Path(tempfile.gettempdir()) / f"astralq-kafka-{BROKER}-{CONNECTOR}-2"
 
 
 def jars() -> Path:
@@ -34,6 +34,7 @@ def jars() -> Path:
         pytest.skip("Kafka comes from Maven Central, and there is no mvn to fetch it with")
     wanted = [
         ("org.apache.kafka", "kafka_2.13", BROKER, ""),
+        ("org.slf4j", "slf4j-simple", "1.7.36", ""),
         ("org.apache.commons", "commons-pool2", "2.13.1", ""),
         ("org.apache.spark", "spark-sql-kafka-0-10_2.13", CONNECTOR, _ALONE),
         ("org.apache.spark", "spark-token-provider-kafka-0-10_2.13", PROVIDER, _ALONE),
@@ -56,9 +57,10 @@ def connector_jars() -> str:
 
 @dataclass(frozen=True)
 class Broker:
-    """Where a broker listens."""
+    """Where a broker listens, and where it writes what happens to it."""
 
     address: str
+    log: Path
 
 
 def _free_port() -> int:
@@ -97,7 +99,7 @@ def broker(folder: Path) -> Iterator[Broker]:
         process = subprocess.Popen([*java, "kafka.Kafka", str(settings)], stdout=log, stderr=log)
     try:
         _wait(port, process)
-        yield Broker(f"127.0.0.1:{port}")
+        yield Broker(f"127.0.0.1:{port}", folder / "broker.log")
     finally:
         process.terminate()
         try:

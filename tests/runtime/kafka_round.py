@@ -22,7 +22,8 @@ from tests.runtime.kafka import broker, connector_jars
 
 def send(spark: SparkSession, address: str, topic: str, lines: list[str]) -> None:
     df = spark.createDataFrame([(line,) for line in lines], "value string").coalesce(1)
-    df.write.format("kafka").option("kafka.bootstrap.servers", address).option("topic", topic).save()
+    writer = df.write.format("kafka").option("kafka.bootstrap.servers", address).option("topic", topic)
+    writer.option("kafka.request.timeout.ms", "20000").option("kafka.delivery.timeout.ms", "40000").save()
 
 
 def received(spark: SparkSession, address: str, topic: str) -> list[tuple[str, dict[str, object]]]:
