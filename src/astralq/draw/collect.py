@@ -10,7 +10,7 @@ from astralq.algebra.base import Kind, Operator
 from astralq.algebra.relational import GroupBy, JoinKind, Rename, Select
 from astralq.algebra.sneeql import RowWindows, TimeWindows
 from astralq.algebra.sources import RelationSource, SensedSource, StartedAt, StreamSource
-from astralq.algebra.stream_ops import LookupJoin, StreamJoin
+from astralq.algebra.stream_ops import LookupJoin, Spread, StreamJoin
 from astralq.algebra.ticks import Tick
 from astralq.algebra.windows import Window, unbounded
 from astralq.draw.clock import Clock
@@ -193,7 +193,7 @@ def _timestamps(op: Operator) -> list[str]:
             return [] if op.timestamp is None else [op.timestamp]
         case SensedSource():
             return [op.time]
-        case Tick(child) | Select(child, _) | StartedAt(child):
+        case Tick(child) | Select(child, _) | StartedAt(child) | Spread(child):
             return _timestamps(child)
     return []
 

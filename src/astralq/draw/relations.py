@@ -31,7 +31,7 @@ def spans(
             since.setdefault(identity, (b.t, row))
     found += [(row.phi, start, None, row) for start, row in since.values()]
     phis = sorted({phi for phi, _, _, _ in found})
-    lines = _lines(phis, [(phi, s, e, r) for phi, s, e, r in found])
+    lines = _lines(phis, found)
     rows = sorted(found, key=lambda f: (lines[f[0]], f[1], f[2] is None, f[2] or 0))
     return tuple(
         Span(lines[phi], start, end, row_text(r.values, attributes, clock, hidden)) for phi, start, end, r in rows

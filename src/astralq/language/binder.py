@@ -31,6 +31,7 @@ from astralq.expr.nodes import TRUE, Column, Expr
 from astralq.language.declarations import amount
 from astralq.language.environment import Environment
 from astralq.language.from_clause import FromBinder, apart, renamed
+from astralq.language.hints import CLAUSES
 from astralq.language.nodes import (
     aggregates,
     all_of,
@@ -140,8 +141,7 @@ class QueryBinder:
                 parts += [(k, found) for k, v in found.args.items() if v and k not in known]
         for key, value in parts:
             words = _CLAUSES.get(key, key.strip("_").upper().replace("_", " "))
-            hint = "an answer has its own total order" if key in ("order", "sort") else None
-            error = ExpressionError(f"{words} is not part of the language", hint=hint)
+            error = ExpressionError(f"{words} is not part of the language", hint=CLAUSES.get(key))
             raise error.at(self._clause_span(words, value))
 
     def _clause_span(self, words: str, value: object) -> Span | None:
@@ -402,7 +402,8 @@ class QueryBinder:
         left, right = (QueryBinder(env, self.outer).bind(n) for n in (node.this, node.expression))
         unknown = [k for k, v in node.args.items() if v and k not in ("this", "expression", "distinct", "with_")]
         if unknown:
-            raise ExpressionError(f"{unknown[0].replace('_', ' ').upper()} is not part of the language")
+            words = _CLAUSES.get(unknown[0], unknown[0].replace("_", " ").upper())
+            raise ExpressionError(f"{words} is not part of the language", hint=CLAUSES.get(unknown[0]))
         how = {exp.Union: SetKind.UNION, exp.Except: SetKind.EXCEPT, exp.Intersect: SetKind.INTERSECT}[type(node)]
         every = node.args.get("distinct") is False
         left, right = same_types(left, right, how)

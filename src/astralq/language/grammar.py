@@ -14,6 +14,7 @@ from sqlglot.tokens import Token, TokenType  # type: ignore[attr-defined]
 
 from astralq.errors import AstralError, ExpressionError, Span
 from astralq.expr.parse import ScalarSQL
+from astralq.language.hints import hint_for
 from astralq.language.statements import StatementParser
 from astralq.language.syntax import (
     STREAMERS,
@@ -224,7 +225,7 @@ class AstralSQL(ScalarSQL):
             return found
 
 
-def _error(e: ParseError, text: str) -> AstralError:
+def _error(e: ParseError, text: str, hint: str | None) -> AstralError:
     for found in e.errors:
         length = max(1, len(found.get("highlight") or "x"))
         line, column = found.get("line") or 1, found.get("col") or 1
@@ -236,8 +237,8 @@ def _error(e: ParseError, text: str) -> AstralError:
             description = "something is missing here"
         if description.startswith(("Expecting ", "Expected ")):
             description = f"expected {description.split(' ', 1)[1]}"
-        return ExpressionError(description, span=span)
-    return ExpressionError("cannot read the query")
+        return ExpressionError(description, hint=hint, span=span)
+    return ExpressionError("cannot read the query", hint=hint)
 
 
 _OPENED = re.compile(
@@ -291,7 +292,7 @@ def parse(text: str, dialect: str = "astral") -> tuple[list[Parsed], list[Astral
                 parsed = parser.parse(chunk, text)
                 statements += [f.args["value"] for f in parsed if isinstance(f, ParsedStatement)]
             except ParseError as e:
-                errors.append(_error(e, text))
+                errors.append(_error(e, text, hint_for([t.text.upper() for t in chunk])))
                 statements += _broken(chunk)
             except AstralError as e:
                 errors.append(e)

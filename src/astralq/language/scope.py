@@ -10,6 +10,7 @@ from astralq.algebra.base import STAMP, Operator
 from astralq.errors import ExpressionError, SchemaError, nearest
 from astralq.expr.nodes import Column, Expr
 from astralq.expr.parse import Binder
+from astralq.language.hints import IN_BRACKETS, OF_INSTANTS, WINDOW_COLUMNS, WINDOW_FUNCTIONS
 from astralq.schema import Attribute, Schema
 from astralq.space import Region
 
@@ -93,9 +94,9 @@ class Scope:
             return SchemaError(
                 f"{name} is there only for tuples of a stream", hint="use it before joining or aggregating them"
             )
+        hint = OF_INSTANTS if name.lower() in WINDOW_COLUMNS else nearest(name, names)
         return SchemaError(
-            f"unknown attribute {name!r}: the attributes are {', '.join(dict.fromkeys(names))}",
-            hint=nearest(name, names),
+            f"unknown attribute {name!r}: the attributes are {', '.join(dict.fromkeys(names))}", hint=hint
         )
 
 
@@ -122,7 +123,14 @@ class ScopeBinder(Binder):
         attribute = self.schema[name]
         return Column(attribute.type, attribute.name)
 
+    def _bind(self, node: exp.Expression) -> Expr:
+        if isinstance(node, exp.Window):
+            raise ExpressionError("OVER is not part of the language", hint=IN_BRACKETS)
+        return super()._bind(node)
+
     def _function(self, node: exp.Anonymous) -> Expr:
+        if str(node.this).lower() in WINDOW_FUNCTIONS:
+            raise ExpressionError(f"unknown function {str(node.this)!r}", hint=IN_BRACKETS)
         if str(node.this).lower() in ("avgspd", "average_speed", "path_length"):
             aliases = {(e.alias or "").lower() for e in self.scope.entries}
             if [a.name.lower() for a in node.expressions if isinstance(a, exp.Column)] == [

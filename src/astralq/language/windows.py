@@ -81,7 +81,9 @@ class WindowReader(WordReader):
         except AstralError as e:
             raise e.at(self.span(first, self.end)) from None
         if self.at < len(self.words):
-            raise self.fail(f"{self.words[self.at].text!r} cannot stand here", "the window is complete before it")
+            first_comes = self.peek("PARTITION", "BY")
+            hint = "PARTITION BY comes first" if first_comes else "the window is complete before it"
+            raise self.fail(f"{self.words[self.at].text!r} cannot stand here", hint)
         return found
 
     def _read(self) -> Read:
@@ -131,7 +133,7 @@ class WindowReader(WordReader):
             return tumble(self.amount())
         if self.take("HOP"):
             size = self.amount()
-            self.expect("EVERY")
+            self.expect("EVERY", hint="write for example [HOP 1 HOUR EVERY 10 MINUTES]; SLIDE belongs to RANGE")
             return hop(size, self.amount())
         if self.take("SCAN"):
             return ScanEvery(duration(self.amount()))
@@ -144,6 +146,8 @@ class WindowReader(WordReader):
         if self.take("FOR"):
             return self._for()
         word = self.words[self.at].text if self.at < len(self.words) else "]"
+        if self.peek("LAST"):
+            raise self.fail("expected ROW or BATCH after LAST", "the last three rows, for example, are [ROWS 3]")
         raise self.fail(
             f"expected a window, not {word}", nearest(word, FORMS) or "write for example [RANGE 10 MINUTES]"
         )

@@ -56,9 +56,9 @@ class WordReader:
             return True
         return False
 
-    def expect(self, *texts: str) -> None:
+    def expect(self, *texts: str, hint: str | None = None) -> None:
         if not self.take(*texts):
-            raise self.fail(f"expected {' '.join(texts)} in the window")
+            raise self.fail(f"expected {' '.join(texts)} in the window", hint)
 
     def word(self, what: str) -> Word:
         if self.at >= len(self.words):

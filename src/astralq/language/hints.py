@@ -1,0 +1,50 @@
+"""Hints for those who come from Spark, Flink SQL or CQL: what is written here instead of what they wrote."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from astralq.language.syntax import STREAMERS
+
+IN_BRACKETS = "a window stands in brackets behind its stream: FROM s [TUMBLE 10 MINUTES]"
+
+WINDOW_FUNCTIONS = {
+    *("window", "session_window", "window_time"),
+    *(f"{kind}{end}" for kind in ("tumble", "hop", "session") for end in ("", "_start", "_end", "_rowtime")),
+    "cumulate",
+}
+"""Functions that make windows elsewhere, in lower case."""
+
+WINDOW_COLUMNS = {"window", "window_start", "window_end", "window_time"}
+"""Attributes that elsewhere say which window a row belongs to, in lower case."""
+
+OF_INSTANTS = "each row of an answer has its instant, t: a window that tumbles or hops is evaluated at its end"
+
+CLAUSES = {
+    "order": "an answer has its own total order",
+    "sort": "an answer has its own total order",
+    "limit": "a window says how much is held: FROM s [ROWS 10]",
+    "offset": "a window says how much is held: FROM s [ROWS 10]",
+}
+"""For clauses of SELECT that are not part of the language, by sqlglot's name of them."""
+
+_FORMS = {"TUMBLE", "TUMBLING", "HOP", "HOPPING", "ROWS", "RANGE", "SLIDING", "SESSION"}
+
+
+def hint_for(words: Sequence[str]) -> str | None:
+    """A hint for a statement that cannot be read, from its words in capitals.
+
+    >>> hint_for("SELECT * FROM s TUMBLE 10 MINUTES".split())
+    'a window stands in brackets behind its stream: FROM s [TUMBLE 10 MINUTES]'
+    >>> hint_for("SELECT * FROM s [ ROWS 10 ] 5".split())
+    >>> hint_for("ISTREAM SELECT * FROM s".split())
+    'write the query in parentheses: ISTREAM(SELECT …)'
+    """
+    depth = 0
+    for word, following in zip(words, [*words[1:], ""], strict=True):
+        depth += (word == "[") - (word == "]")
+        if depth == 0 and word in _FORMS and (following == "(" or following[:1].isdigit()):
+            return IN_BRACKETS
+        if word in STREAMERS and following in ("SELECT", "*", "DISTINCT"):
+            return f"write the query in parentheses: {word}(SELECT …)"
+    return None
