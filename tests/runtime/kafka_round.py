@@ -26,10 +26,27 @@ def send(spark: SparkSession, address: str, topic: str, lines: list[str]) -> Non
     writer.option("kafka.request.timeout.ms", "20000").option("kafka.delivery.timeout.ms", "40000").save()
 
 
-def received(spark: SparkSession, address: str, topic: str) -> list[tuple[str, dict[str, object]]]:
+Row = tuple[str, dict[str, object]]
+
+
+def received(spark: SparkSession, address: str, topic: str) -> tuple[list[Row], list[Row]]:
+    """All rows of a topic, and those that a reader keeps who remembers the greatest position of each partition."""
     reader = spark.read.format("kafka").option("kafka.bootstrap.servers", address).option("subscribe", topic)
-    rows = reader.load().selectExpr("CAST(key AS STRING) AS key", "CAST(value AS STRING) AS value").collect()
-    return [(r.key, json.loads(r.value)) for r in rows]
+    read = reader.load().selectExpr(
+        "partition", "offset", "CAST(key AS STRING) AS key", "CAST(value AS STRING) AS value"
+    )
+    found, kept = [], []
+    greatest: dict[int, int] = {}
+    for r in read.orderBy("partition", "offset").collect():
+        found.append((r.key, json.loads(r.value)))
+        if position(r.key) > greatest.get(r.partition, -1):
+            kept.append(found[-1])
+            greatest[r.partition] = position(r.key)
+    return found, sorted(kept, key=lambda row: position(row[0]))
+
+
+def position(key: str) -> int:
+    return int(key.split("/")[3])
 
 
 def main(folder: Path) -> None:
@@ -71,10 +88,10 @@ def main(folder: Path) -> None:
             # What was published is published again: the keys are the same.
             run.epochs._publish(run.epochs.epoch, run.epochs._last_answers)
         assert counts == (8, 2)
-        rows = received(spark, found.address, "out")
+        rows, ordered = received(spark, found.address, "out")
         by_key = dict(rows)
+        assert len(rows) == 2 * len(by_key), "all rows were sent twice"
         assert all(by_key[key] == value for key, value in rows), "one key, one row"
-        ordered = sorted(by_key.items(), key=lambda row: int(row[0].split("/")[3]))
         assert [(v["k"], v["v"]) for _, v in ordered] == [(1, 1.5), (2, 2.5), (7, 1.5), (3, None), (4, None), (8, 2.5)]
         assert ordered[0][0] == "1/1767225601000000/0/0"
         print("equal")

@@ -112,8 +112,8 @@ def _sync(path: Path) -> None:
 
 @dataclass(frozen=True)
 class KafkaSink:
-    """A topic of JSON objects; the key query/t/i/position is the same whenever a row is sent, so that a reader can drop
-    what it has seen."""
+    """A topic of JSON objects; the key query/t/i/position is the same whenever a row is sent, and positions only grow
+    within a partition of the topic, so that a reader can drop what it has seen."""
 
     topic: str
     options: tuple[tuple[str, str], ...]
@@ -125,7 +125,8 @@ class KafkaSink:
         )
         shown = [col(f"`{c}`") for c in df.columns if c != "_n"]
         value = F.to_json(F.struct(*shown), {"ignoreNullFields": "false", "timestampFormat": _ISO})
-        rows = df.sortWithinPartitions("_n").select(key.alias("key"), value.alias("value"))
+        # One task sends them: several would mix up their order within a partition of the topic.
+        rows = df.coalesce(1).sortWithinPartitions("_n").select(key.alias("key"), value.alias("value"))
         rows.write.format("kafka").option("topic", self.topic).options(**dict(self.options)).save()
 
 
