@@ -71,6 +71,20 @@ def test_no_text_covers_another(query: Any, times: tuple[int, ...]) -> None:
     assert overlapping(drawn(query, values(*times))) == []
 
 
+@pytest.mark.parametrize("times", [(0, 0, 0, 9), (0, 9, 9, 9), (0, 0, 5, 5, 5, 9)], ids=["first", "last", "all"])
+def test_stacked_tuples_have_their_values_beside_them(times: tuple[int, ...]) -> None:
+    labelled = stream("S", "v INT, w STRING, ts TIMESTAMP", timestamp="ts")
+    made = drawn(labelled[rows(2)], {"S": [(n, "some words", sec(t)) for n, t in enumerate(times)]})
+    shown = {t.get_text() for t in _texts(made)}
+    assert {f"{n}, some words" for n in range(len(times))} <= shown
+    assert overlapping(made) == []
+
+
+def test_stacks_without_room_beside_them_have_no_values() -> None:
+    data = {"S": [(n, sec(n // 2)) for n in range(120)]}
+    assert not {"17", "18"} & {t.get_text() for t in _texts(drawn(S[rows(2)], data))}
+
+
 def test_names_on_a_map_do_not_cover_each_other() -> None:
     data = {"P": [(f"ship {k}", 10.0, 10.0 + k / 1000, sec(k)) for k in range(6)]}
     assert overlapping(drawn(P[rows(1).by("id")], data)) == []

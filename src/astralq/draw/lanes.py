@@ -32,6 +32,12 @@ from astralq.draw.style import (
 
 PITCH = 0.115
 BATCH_GAP = 0.07
+ASIDE = 0.09
+"""How far a value stands from its dot."""
+
+CLEAR = {"facecolor": "white", "edgecolor": "none", "pad": 0.5}
+"""Keeps the axis from striking a value through."""
+
 NEAR = 0.05
 """Dots that are nearer to each other, in inches, would cover each other."""
 
@@ -128,8 +134,10 @@ class Dots(LaneDrawer):
         self.lane = lane
         self.heading = _columns(lane)
         self.stacks = _stacks(lane.dots, canvas)
-        self.tallest = max((_stacked(s)[-1][1] for s in self.stacks), default=0.0)
         xs = [canvas.x(s[0].t) for s in self.stacks]
+        self.sides = self._label_sides(canvas)
+        self.pitch = line_height(SMALL) if self.sides else PITCH
+        self.tallest = max((_stacked(s, self.pitch)[-1][1] for s in self.stacks), default=0.0)
         nearest = min((b - a for a, b in pairwise(xs)), default=1.0)
         self.size = min(6.0, max(3.4, nearest * 72 * 0.8))
         self.labels = self._label_rows(xs)
@@ -148,6 +156,27 @@ class Dots(LaneDrawer):
         rows = pack([(x - w / 2, x + w / 2) for x, w in zip(self.middles, widths, strict=True)], gap=0.06)
         return rows if max(rows, default=0) < LABELS else []
 
+    def _label_sides(self, canvas: Canvas) -> list[str]:
+        """Whether stacked tuples have their values at their right or left; none where they would not all find room."""
+        tall = max(map(len, self.stacks), default=0)
+        if self.lane.is_answer or not self.lane.columns or not 1 < tall <= HIGHEST:
+            return []
+        sides = []
+        free = 0.0  # up to where the axis is taken
+        for k, stack in enumerate(self.stacks):
+            first, last = canvas.x(stack[0].t), canvas.x(stack[-1].t)
+            wide = max(text_width(d.label, SMALL) for d in stack) + 2 * ASIDE
+            following = canvas.x(self.stacks[k + 1][0].t) - NEAR if k + 1 < len(self.stacks) else WIDTH + RIGHT
+            if last + wide <= following:
+                sides.append("left")  # the text's own left end is at the dot
+                free = last + wide
+            elif first - wide >= free:
+                sides.append("right")
+                free = last + NEAR
+            else:
+                return []
+        return sides
+
     def draw(self, canvas: Canvas, top: float) -> None:
         self.heading.draw(canvas, top + PAD)
         base = top + self.height - PAD - 0.05
@@ -156,9 +185,12 @@ class Dots(LaneDrawer):
             canvas.nothing(base - 0.1)
         answers = self.lane.is_answer
         for k, stack in enumerate(self.stacks):
-            placed = _stacked(stack)
+            placed = _stacked(stack, self.pitch)
             for dot, up in placed:
                 x = canvas.x(dot.t)
+                if self.sides:
+                    aside = ASIDE if self.sides[k] == "left" else -ASIDE
+                    canvas.text(x + aside, base - up, dot.label, size=SMALL, ha=self.sides[k], bbox=CLEAR)
                 if answers:
                     draw_answer(canvas, x, base - up, min(4.6, self.size), "bare answer")
                 else:
@@ -191,13 +223,13 @@ def _stacks(dots: Iterable[Dot], canvas: Canvas) -> list[list[Dot]]:
     return stacks
 
 
-def _stacked(stack: list[Dot]) -> list[tuple[Dot, float]]:
+def _stacked(stack: list[Dot], pitch: float) -> list[tuple[Dot, float]]:
     """How high each tuple of a stack stands, with gaps between the batches of an instant."""
     placed = []
     up = 0.0
     before = stack[-HIGHEST:][0]
     for k, dot in enumerate(stack[-HIGHEST:]):
-        up += (PITCH if k else 0.0) + (BATCH_GAP if dot.t == before.t and dot.i != before.i else 0.0)
+        up += (pitch if k else 0.0) + (BATCH_GAP if dot.t == before.t and dot.i != before.i else 0.0)
         before = dot
         placed.append((dot, up))
     return placed
