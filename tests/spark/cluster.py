@@ -20,6 +20,7 @@ from astralq.spark.session import session
 from tests.agree.compare import on_model, on_spark, same
 from tests.agree.test_queries import drawn
 
+ROWS = 80_000
 QUERIES = (
     "ISTREAM(SELECT k, avg(v) AS m, max(v) AS h FROM s [RANGE 60 SECONDS] GROUP BY k)",
     "RSTREAM(SELECT k, v FROM s [ROWS 5 SLIDE 1 HOUR]) EVERY 1 HOUR",
@@ -48,7 +49,7 @@ def survival(engine: Engine, spark: SparkSession, kills: int) -> list[str]:
     """The same answers with and without the death of an executor, at different moments of a run."""
     rows = spark.sql(
         "SELECT CAST(id % 50 AS INT) AS k, CAST(hash(id) % 1000 AS DOUBLE) / 10 AS v, "
-        "timestamp_millis(id * 700 + pmod(hash(id), 600)) AS ts FROM range(0, 200000, 1, 8)"
+        f"timestamp_millis(id * 700 + pmod(hash(id), 600)) AS ts FROM range(0, {ROWS}, 1, 8)"
     )
     s = engine.stream_from(rows, timestamp="ts", name="s")
 
