@@ -10,6 +10,7 @@ from matplotlib.text import Text
 
 from astralq import Region, rows, stream, tumble
 from astralq.draw import picture
+from astralq.draw.atlas import LARGEST, SMALLEST, direction, dot_size
 from astralq.draw.render import figure
 from astralq.draw.style import styled, text_width, wrapped
 from tests.support import sec
@@ -102,3 +103,19 @@ def test_a_long_text_is_broken_between_words_and_a_long_word_inside() -> None:
         assert wrapped("one two three", text_width("one two ")) == ["one two", "three"]
         assert "".join(wrapped("a" * 50, 1.0)) == "a" * 50
         assert all(text_width(line) <= 1.0 for line in wrapped("a" * 50, 1.0))
+
+
+def test_dots_of_a_dense_track_are_small_enough_to_show_the_way() -> None:
+    few, many = ([(0.0, n / count) for n in range(count)] for count in (3, 300))
+    assert dot_size(few) == LARGEST
+    assert dot_size(many) == SMALLEST
+    assert SMALLEST < dot_size([(0.0, n / 18) for n in range(19)]) < LARGEST
+
+
+def test_marks_of_evaluations_stand_across_the_way() -> None:
+    way = [(0.0, 0.0), (1.0, 0.0), (1.0, 1.0), (0.0, 2.0)]
+    assert [round(direction(way, p)) for p in ((0.4, 0.0), (1.0, 0.7), (0.5, 1.5))] == [0, 90, 135]
+
+
+def test_a_way_without_any_step_has_a_direction() -> None:
+    assert direction([(1.0, 1.0), (1.0, 1.0)], (1.0, 1.0)) == 0.0

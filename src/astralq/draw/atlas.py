@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
+from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 from astralq.draw.canvas import Canvas
@@ -41,6 +42,11 @@ class Sheet:
     width: float
     height: float
     limits: Box
+
+    def inches(self, x: float, y: float) -> tuple[float, float]:
+        """Where a point is, from the lower left corner."""
+        x1, x2, y1, y2 = self.limits
+        return (x - x1) / (x2 - x1) * self.width, (y - y1) / (y2 - y1) * self.height
 
 
 def sheet(shown: Map) -> Sheet:
@@ -121,7 +127,7 @@ def draw_map(axes: Axes, paper: Sheet, canvas: Canvas) -> None:
         axes.plot([place.x], [place.y], "o", color=RULE, markersize=4, zorder=2)
         canvas.use("other")
     for track in shown.tracks:
-        _draw_track(axes, track, canvas)
+        _draw_track(axes, track, paper, canvas)
     _name_tracks(axes, paper)
     for area in paper.areas:
         _name_area(axes, area, paper)
@@ -179,22 +185,46 @@ def _halo() -> list[Any]:
     return [withStroke(linewidth=2.0, foreground="white", alpha=0.85)]
 
 
-def _draw_track(axes: Axes, track: Track, canvas: Canvas) -> None:
+def _draw_track(axes: Axes, track: Track, paper: Sheet, canvas: Canvas) -> None:
+    from matplotlib.markers import MarkerStyle
+
     xs, ys = [p.x for p in track.places], [p.y for p in track.places]
+    way = [paper.inches(x, y) for x, y in zip(xs, ys, strict=True)]
     if len(xs) > 1:
         axes.plot(xs, ys, color=RULE, linewidth=1.4, zorder=2)
         canvas.use("track")
     if track.stretch:
         xs_, ys_ = [x for x, _ in track.stretch], [y for _, y in track.stretch]
-        axes.plot(xs_, ys_, color=ORANGE, linewidth=6, alpha=0.75, solid_capstyle="butt", zorder=2.5)
+        axes.plot(xs_, ys_, color=ORANGE, linewidth=7, alpha=0.75, solid_capstyle="butt", zorder=2.5)
         canvas.use("stretch")
-    for x, y in track.evaluations:
-        axes.plot([x], [y], marker="|", markersize=13, markeredgewidth=1.2, color=VERMILION, zorder=3)
-        canvas.use("reached")
+    size = dot_size(way)
     for place in track.places:
-        style = DOT_STYLES[place.held]
-        axes.plot([place.x], [place.y], marker=MARKERS.get(place.held, "o"), markersize=6, zorder=4, **style)
+        style = DOT_STYLES[place.held] | ({"markeredgewidth": 0.5} if size < LARGEST / 2 else {})
+        axes.plot([place.x], [place.y], marker=MARKERS.get(place.held, "o"), markersize=size, zorder=4, **style)
         canvas.use(f"dot {place.held.name}")
+    for x, y in track.evaluations:
+        across = MarkerStyle("|").rotated(deg=direction(way, paper.inches(x, y)))
+        axes.plot([x], [y], marker=across, markersize=13, markeredgewidth=1.2, color=VERMILION, zorder=3)
+        canvas.use("reached")
+
+
+LARGEST, SMALLEST = 6.0, 2.2
+"""Sizes of dots on a map, in points."""
+
+
+def dot_size(way: Sequence[tuple[float, float]]) -> float:
+    """As large as leaves most dots of a track apart: else they hide it, and the stretch of a window."""
+    gaps = sorted(math.dist(a, b) for a, b in pairwise(way))
+    return LARGEST if not gaps else min(LARGEST, max(SMALLEST, gaps[len(gaps) // 2] * 72 * 0.9))
+
+
+def direction(way: Sequence[tuple[float, float]], point: tuple[float, float]) -> float:
+    """Where a track goes near a point, in degrees: 0 is to the right."""
+    steps = [(a, b) for a, b in pairwise(way) if a != b]
+    if not steps:
+        return 0.0
+    (x1, y1), (x2, y2) = min(steps, key=lambda s: math.dist(s[0], point) + math.dist(point, s[1]) - math.dist(*s))
+    return math.degrees(math.atan2(y2 - y1, x2 - x1))
 
 
 def _name_tracks(axes: Axes, paper: Sheet) -> None:
@@ -203,7 +233,7 @@ def _name_tracks(axes: Axes, paper: Sheet) -> None:
     taken: list[Box] = []
     for track in (t for t in paper.map.tracks if t.name):
         end = track.places[-1]
-        x, y = (end.x - x1) / (x2 - x1) * paper.width, (end.y - y1) / (y2 - y1) * paper.height
+        x, y = paper.inches(end.x, end.y)
         width, height = text_width(track.name, SMALL), line_height(SMALL)
         sides = [(dx, dy) for dy in (0.1, -0.1, 0.24, -0.24) for dx in (0.09, -0.09 - width)]
         boxes = [(x + dx, x + dx + width, y + dy - height / 2, y + dy + height / 2) for dx, dy in sides]
