@@ -9,11 +9,12 @@ _BLOCKS = " ▏▎▍▌▋▊▉█"
 
 
 def bars(labels: Sequence[str], values: Sequence[float], width: int = 48) -> list[str]:
-    """A bar for each value, from a little below the least to the greatest.
+    """A bar for each value, from a little below the least to the greatest, and a line that says from where.
 
     >>> print("\\n".join(bars(["a", "b"], [1.0, 3.0], 4)))
     a  ▎     1.0
     b  ████  3.0
+    (bars begin at 0.87)
     """
     low, high = min(values), max(values)
     low -= (high - low) / 15 or 1.0
@@ -22,7 +23,7 @@ def bars(labels: Sequence[str], values: Sequence[float], width: int = 48) -> lis
         eighths = round((value - low) / (high - low) * width * 8)
         bar = "█" * (eighths // 8) + _BLOCKS[eighths % 8].strip()
         found.append(f"{label}  {bar:<{width}}  {value}")
-    return found
+    return [*found, f"(bars begin at {low:.2f})"]
 
 
 def track_map(points: Sequence[tuple[float, float]], recent: int, width: int = 64) -> list[str]:
