@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 from astralq.algebra.base import Kind, Operator
@@ -29,7 +30,7 @@ from astralq.algebra.ticks import Tick
 from astralq.algebra.window_text import window_text
 from astralq.algebra.windows import Window, WindowSpec, range_
 from astralq.errors import PlanError
-from astralq.expr.nodes import Inside, literal_text, quoted
+from astralq.expr.nodes import Expr, Inside, literal_text, quoted
 from astralq.schema import STRING
 from astralq.space import Region
 from astralq.timeline import Duration, Instant, format_duration, format_instant
@@ -76,7 +77,7 @@ class Printer:
                 return f"SELECT * FROM {self.item(op.child)} WHERE {op.condition}"
             case Project():
                 self._regions(op)
-                items = ", ".join(f"{e} AS {quoted(name)}" for name, e in op.items)
+                items = _items(op.items)
                 return f"SELECT {items} FROM {self.item(op.child)}"
             case GroupBy():
                 return self._group_by(op)
@@ -109,7 +110,7 @@ class Printer:
     def _group_by(self, op: GroupBy) -> str:
         if op.empty_row != (self.dialect != "cql") and not op.keys:
             raise _no_form(op)
-        items = ", ".join(f"{e} AS {quoted(name)}" for name, e in (*op.keys, *op.aggregates))
+        items = _items((*op.keys, *op.aggregates))
         keys = ", ".join(str(e) for _, e in op.keys)
         return f"SELECT {items} FROM {self.item(op.child)}" + (f" GROUP BY {keys}" if op.keys else "")
 
@@ -281,6 +282,11 @@ def _past(op: Domain) -> str:
 
 def _moment(t: Instant) -> str:
     return f"TIMESTAMP '{format_instant(t)}'"
+
+
+def _items(named: Iterable[tuple[str, Expr]]) -> str:
+    """The list of SELECT; an attribute that keeps its name is not named again."""
+    return ", ".join(str(e) if str(e) == quoted(name) else f"{e} AS {quoted(name)}" for name, e in named)
 
 
 def _no_form(op: Operator) -> PlanError:
