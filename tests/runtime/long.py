@@ -6,7 +6,6 @@ python -m tests.runtime.long [--rows 2000000] [--epochs 70] [--days 7] [--querie
 from __future__ import annotations
 
 import argparse
-import subprocess
 import tempfile
 from dataclasses import dataclass
 from pathlib import Path
@@ -22,6 +21,7 @@ from astralq.runtime.queries import ContinuousQuery
 from astralq.runtime.run import ContinuousRun, Settings
 from astralq.runtime.sinks import FileSink
 from astralq.spark.session import session
+from tests.processes import running
 
 DECLARED = "CREATE STREAM s (k INT, v DOUBLE, ts TIMESTAMP) FROM parquet 's' TIMESTAMP BY ts;\n"
 WEEK = {
@@ -88,10 +88,8 @@ def live_through(
 
 def _jvm() -> int:
     """The JVM of this process."""
-    found = subprocess.run(
-        ["pgrep", "-f", "org.apache.spark.deploy.SparkSubmit"], capture_output=True, text=True, check=False
-    )
-    return int(found.stdout.split()[-1]) if found.stdout.split() else 0
+    found = running("org.apache.spark.deploy.SparkSubmit")
+    return found[-1] if found else 0
 
 
 def _memory(pid: int) -> int:

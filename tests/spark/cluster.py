@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import os
 import signal
-import subprocess
 import sys
 import threading
 import time
@@ -19,6 +18,7 @@ from astralq.spark import Engine
 from astralq.spark.session import session
 from tests.agree.compare import on_model, on_spark, same
 from tests.agree.test_queries import drawn
+from tests.processes import running
 
 ROWS = 80_000
 QUERIES = (
@@ -30,8 +30,7 @@ QUERIES = (
 
 def executors() -> list[int]:
     """The processes of the executors."""
-    listed = subprocess.run(["ps", "-ww", "-eo", "pid,args"], capture_output=True, text=True, check=True).stdout
-    return [int(line.split()[0]) for line in listed.splitlines() if "CoarseGrainedExecutorBackend" in line]
+    return running("CoarseGrainedExecutorBackend")
 
 
 def agreement(engine: Engine, trials: int) -> list[str]:

@@ -31,9 +31,9 @@ def write_text(answers: Sequence[Answer], format_: str, time: str, out: IO[str],
         case "table":
             write_tables(answers, time, out, several_files=several_files)
         case "csv":
-            out.writelines(csv_lines(answers, time))
+            out.writelines(csv_lines(answers, time, numbered=len(answers) > 1))
         case "jsonl":
-            out.writelines(json_lines(answers, time))
+            out.writelines(json_lines(answers, time, numbered=len(answers) > 1))
 
 
 # tables

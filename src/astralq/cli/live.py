@@ -14,7 +14,7 @@ from rich.status import Status
 
 from astralq.cli.formats import aligned
 from astralq.printing.answers import Answer
-from astralq.printing.lines import csv_lines, json_lines
+from astralq.printing.lines import csv_header, csv_lines, json_lines
 from astralq.runtime.progress import RunProgress
 from astralq.runtime.sinks import Staged
 
@@ -29,6 +29,7 @@ class Printed:
     out: IO[str] = field(default_factory=lambda: sys.stdout)
     _widths: dict[str, list[int]] = field(default_factory=dict)
     _last: str = ""
+    _header: tuple[str, ...] = ()
 
     def publish(self, staged: Staged) -> None:
         number = int(staged.query) if staged.query.isdigit() else 0
@@ -40,22 +41,17 @@ class Printed:
         several = self.queries > 1
         changed, self._last = self._last != query, query
         if self.format == "jsonl":
-            return [_numbered(line, answer.number) if several else line for line in json_lines([answer], self.time)]
+            return list(json_lines([answer], self.time, numbered=several))
         if self.format == "csv":
-            first = [f"# query {query}\n"] if several and changed else []
-            return [*first, *csv_lines([answer], self.time, header=changed)]
-        before = self._widths.get(query, [])
-        header, *rows = aligned(answer, self.time, before)
-        self._widths[query] = before
+            before, self._header = self._header, csv_header(answer, numbered=several)
+            return list(csv_lines([answer], self.time, numbered=several, before=before))
+        widths = self._widths.setdefault(query, [])
+        header, *rows = aligned(answer, self.time, widths)
         first = []
         if changed:
             title = [f"-- query {query}"] if several else []
             first = [*title, header, "─" * max(map(len, [header, *rows]))]
         return [f"{line}\n" for line in [*first, *rows]]
-
-
-def _numbered(line: str, number: int) -> str:
-    return f'{{"_q": {number}, {line[1:]}'
 
 
 @dataclass

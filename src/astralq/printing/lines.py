@@ -9,27 +9,38 @@ from astralq.printing.values import as_json, text
 from astralq.schema import STRING, Attribute, Value
 
 
-def json_lines(answers: Sequence[Answer], time: str) -> Iterator[str]:
-    """One object per row, its keys in the order of the columns; `_q` first where there are several queries."""
+def json_lines(answers: Sequence[Answer], time: str, *, numbered: bool = False) -> Iterator[str]:
+    """One object per row, its keys in the order of the columns; `_q` first if they are numbered."""
     for answer in answers:
         keys = [as_json(a.name, STRING, time) for a in answer.columns]
-        first = [f'"_q": {answer.number}'] if len(answers) > 1 else []
+        first = [f'"_q": {answer.number}'] if numbered else []
         for row in answer.rows:
             values = (as_json(v, a.type, answer.time_of(a, time)) for v, a in zip(row, answer.columns, strict=True))
             members = [*first, *(f"{k}: {v}" for k, v in zip(keys, values, strict=True))]
             yield f"{{{', '.join(members)}}}\n"
 
 
-def csv_lines(answers: Sequence[Answer], time: str, *, header: bool = True, sep: str = ",") -> Iterator[str]:
-    """A header, again where the columns of a query are others than before, and the rows; `_q` first for several."""
-    before: tuple[str, ...] | None = None
+def csv_header(answer: Answer, *, numbered: bool = False) -> tuple[str, ...]:
+    """The names in the header of an answer as csv."""
+    return (*(["_q"] if numbered else []), *(a.name for a in answer.columns))
+
+
+def csv_lines(
+    answers: Sequence[Answer],
+    time: str,
+    *,
+    numbered: bool = False,
+    header: bool = True,
+    before: tuple[str, ...] = (),
+    sep: str = ",",
+) -> Iterator[str]:
+    """A header, again where its names are others than those before, and the rows; first `_q` if they are numbered."""
     for answer in answers:
-        first: tuple[str, ...] = ("_q",) if len(answers) > 1 else ()
-        names = (*first, *(a.name for a in answer.columns))
+        names = csv_header(answer, numbered=numbered)
         if header and names != before:
             yield sep.join(_field(n, sep) for n in names) + "\n"
         before = names
-        number = (str(answer.number),) if first else ()
+        number = (str(answer.number),) if numbered else ()
         for row in answer.rows:
             fields = [_cell(v, a, answer.time_of(a, time), sep) for v, a in zip(row, answer.columns, strict=True)]
             line = sep.join((*number, *fields))
