@@ -7,6 +7,7 @@ import signal
 import subprocess
 import sys
 import time
+from importlib.metadata import version
 from pathlib import Path
 
 import pytest
@@ -29,8 +30,13 @@ def test_help_fits_a_screen_and_shows_an_example(words: list[str], monkeypatch: 
     assert "  Example: astralq " in "\n".join(lines)
 
 
-def test_the_list_of_commands_cuts_none_of_them_off() -> None:
+def test_the_list_of_commands_cuts_none_of_them_off(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COLUMNS", "80")
     assert "..." not in printed("--help").partition("Commands:")[2]
+
+
+def test_the_version_is_that_of_the_package_and_of_spark() -> None:
+    assert printed("--version") == f"astralq {version('astralq')}, on Spark {version('pyspark')}\n"
 
 
 # Misspelt words

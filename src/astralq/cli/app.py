@@ -8,6 +8,7 @@ import sys
 import tempfile
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from importlib.metadata import version
 from pathlib import Path
 from typing import Annotated
 
@@ -50,8 +51,18 @@ def command() -> None:
     app(prog_name="astralq")
 
 
+def _version(asked: bool) -> None:
+    if asked:
+        typer.echo(f"astralq {version('astralq')}, on Spark {version('pyspark')}")
+        raise typer.Exit
+
+
 @app.callback(epilog="Example: astralq run query.aql --format jsonl")
-def _commands() -> None:
+def _commands(
+    asked: Annotated[
+        bool, typer.Option("--version", help="Show the version and exit.", callback=_version, is_eager=True)
+    ] = False,
+) -> None:
     """Exact continuous queries over sensor streams."""
 
 
@@ -143,7 +154,7 @@ def run(
         _write(answers, sinks, chosen, time, out, several_files=len(files) > 1)
 
 
-@app.command(epilog="Example: astralq start buoys.aql --checkpoint /data/buoys --progress progress.jsonl")
+@app.command(epilog="Example: astralq start buoys.aql --checkpoint /data/buoys --idle 30s")
 def start(
     file: File,
     checkpoint: Annotated[Path, typer.Option(metavar="DIR", help="Where the run keeps what it needs to go on.")],
@@ -227,7 +238,7 @@ def draw(
     until: Annotated[str | None, typer.Option(metavar="T", help="Everything up to T, inclusive.")] = None,
     dialect: Dialect = None,
 ) -> None:
-    """Draw tuples, windows and answers of a file's queries on a timeline."""
+    """Draw the tuples, windows and answers of a file's queries."""
     from astralq.cli.draw import drawn
 
     end = _moment("--until", until)
