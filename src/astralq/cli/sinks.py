@@ -9,7 +9,7 @@ from astralq.cli.formats import write_parquet
 from astralq.cli.output import Write
 from astralq.errors import DataError, nearest
 from astralq.printing.answers import Answer
-from astralq.printing.lines import csv_lines, json_lines
+from astralq.printing.lines import lines_for
 
 SINKS = ("csv", "json", "parquet")
 
@@ -33,12 +33,7 @@ def sink_file(sink: Origin, folder: Path, found: Answer) -> tuple[Path, Write]:
         if sink.format == "parquet":
             write_parquet(found, "iso", path)
             return
-        header = sink.option("header", "false").lower() == "true"
-        sep = sink.option("sep", sink.option("delimiter", ","))
-        lines = (
-            csv_lines([found], "iso", header=header, sep=sep) if sink.format == "csv" else json_lines([found], "iso")
-        )
         with path.open("w", encoding="utf-8", newline="") as f:
-            f.writelines(lines)
+            f.writelines(lines_for(sink, found))
 
     return folder / sink.path, write

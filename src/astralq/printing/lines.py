@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
+from astralq.algebra.sources import Origin
 from astralq.printing.answers import Answer
 from astralq.printing.values import as_json, text
 from astralq.schema import STRING, Attribute, Value
@@ -46,6 +47,14 @@ def csv_lines(
             line = sep.join((*number, *fields))
             # A line with nothing on it would be no row.
             yield (line or '""') + "\n"
+
+
+def lines_for(sink: Origin, answer: Answer) -> Iterator[str]:
+    """What INSERT INTO writes to a file: json, or csv with a header only if OPTIONS (header = 'true') asks for it."""
+    if sink.format != "csv":
+        return json_lines([answer], "iso")
+    header = sink.option("header", "false").lower() == "true"
+    return csv_lines([answer], "iso", header=header, sep=sink.option("sep", sink.option("delimiter", ",")))
 
 
 def _cell(value: Value, column: Attribute, time: str, sep: str) -> str:
