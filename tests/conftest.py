@@ -43,7 +43,7 @@ def normal(spark: SparkSession) -> Iterator[SparkSession]:
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--scale", action="store_true", help="also what needs the machine for itself")
-    parser.addoption("--trials", type=int, default=110, help="how many generated queries both engines answer")
+    parser.addoption("--trials", type=int, default=100, help="how many generated queries both engines answer")
 
 
 def pytest_configure(config: pytest.Config) -> None:
