@@ -81,6 +81,12 @@ offsets.topic.replication.factor=1
 transaction.state.log.replication.factor=1
 transaction.state.log.min.isr=1
 num.partitions=3
+num.network.threads=2
+num.io.threads=2
+# Compacts nothing here, and would take a third of the heap.
+log.cleaner.enable=false
+# A broker that a busy machine leaves without a core for a while is not given up.
+broker.session.timeout.ms=90000
 log.dirs={folder}/log
 """
 
@@ -92,7 +98,7 @@ def broker(folder: Path) -> Iterator[Broker]:
     port, controller = _free_port(), _free_port()
     settings = folder / "server.properties"
     settings.write_text(_SETTINGS.format(port=port, controller=controller, folder=folder))
-    java = ["java", "-Xmx384m", "-cp", classpath]
+    java = ["java", "-Xmx512m", "-cp", classpath]
     format_ = [*java, "kafka.tools.StorageTool", "format", "-t", "AAAAAAAAAAAAAAAAAAAAAA", "-c", str(settings)]
     subprocess.run(format_, check=True, capture_output=True, timeout=60)
     with (folder / "broker.log").open("w") as log:
