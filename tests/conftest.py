@@ -5,7 +5,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterator
 
 import pytest
@@ -43,16 +42,7 @@ def normal(spark: SparkSession) -> Iterator[SparkSession]:
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--scale", action="store_true", help="also what needs the machine for itself")
-    parser.addoption("--trials", type=int, default=100, help="how many generated queries both engines answer")
-
-
-def pytest_configure(config: pytest.Config) -> None:
-    """Lets the JVMs of tests, and of the commands that they start, compile quickly rather than well.
-
-    They plan much and compute little, which takes three quarters of the time then. Tests that time are left alone.
-    """
-    if not config.getoption("--scale"):
-        os.environ.setdefault("SPARK_SUBMIT_OPTS", "-XX:TieredStopAtLevel=1")
+    parser.addoption("--trials", type=int, default=80, help="how many generated queries both engines answer")
 
 
 @pytest.fixture

@@ -421,3 +421,42 @@ def test_what_is_wrong_with_all_files_is_told() -> None:
 
 def test_a_file_without_a_query_is_wrong() -> None:
     assert problems("-- nothing yet\n") == ["q.aql: there is no query\n  hint: declare sources, then write a query"]
+
+
+# What files of other habits are told
+
+
+@pytest.mark.parametrize(("sep", "shown"), [(";", "';'"), ("\t", "'\\t'"), ("|", "'|'")])
+def test_another_separator_is_one_problem_with_the_option_to_write(sep: str, shown: str) -> None:
+    Path("s.csv").write_text("k,v,ts\n1,0.5,2026-03-01T12:00:00Z\n".replace(",", sep))
+    (told,) = problems(stream() + QUERY)
+    assert told.endswith(f"hint: its columns are separated by {shown}: add OPTIONS (sep = {shown})")
+
+
+@pytest.mark.parametrize(
+    ("time", "unit"),
+    [("1772366400", "SECONDS"), ("1772366400000", "MILLISECONDS"), ("1772366400000000", "MICROSECONDS")],
+)
+def test_numbers_for_times_are_told_with_their_unit(time: str, unit: str) -> None:
+    Path("s.csv").write_text(f"k,v,ts\n1,0.5,{time}\n")
+    (told,) = problems(stream() + QUERY)
+    assert told.endswith(f"hint: declare ts BIGINT, and write TIMESTAMP BY ts UNIT {unit}")
+    as_told = stream(attributes="k INT, v DOUBLE, ts BIGINT").replace("BY ts;", f"BY ts UNIT {unit};")
+    assert found(as_told + QUERY) == "1 file, 1 row fits"
+
+
+def test_a_value_that_does_not_fit_stops_run_and_is_set_aside_by_start() -> None:
+    Path("s.csv").write_text("k,v,ts\n1,n/a,2026-03-01T12:00:00Z\n")
+    lines = checked(stream() + QUERY).stdout.splitlines()
+    assert lines[-2:] == [
+        "run      refuses it: s cannot be used as it is declared",
+        "start    takes it, and sets aside rows that do not fit",
+    ]
+
+
+@pytest.mark.parametrize("command", ["run", "explain"])
+def test_a_file_without_a_query_is_told(command: str) -> None:
+    Path("q.aql").write_text(stream())
+    result = astralq(command, "q.aql")
+    wanted = "q.aql has no query\n  hint: declare sources, then write a query\n"
+    assert (result.exit_code, result.stdout, result.stderr) == (2, "", wanted)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from astralq.language import read_script
-from astralq.language.hints import IN_BRACKETS, OF_INSTANTS
+from astralq.language.hints import EVERY, IN_BRACKETS, OF_INSTANTS
 from astralq.language.script import ScriptError
 
 DECLARED = "CREATE STREAM v (page STRING, ts TIMESTAMP) FROM csv 'v.csv' TIMESTAMP BY ts;\n"
@@ -31,6 +31,7 @@ def hint(query: str) -> str:
         "SELECT * FROM TABLE(TUMBLE(TABLE v, DESCRIPTOR(ts), INTERVAL '10' MINUTES));",
         "SELECT * FROM v WINDOW TUMBLING (SIZE 1 HOUR);",
         "SELECT count(*) OVER (PARTITION BY page) FROM v;",
+        "SELECT page, count(*) FROM v GROUP BY window(ts, '10 minutes'), page;",
     ],
 )
 def test_a_window_anywhere_else_is_sent_into_brackets_behind_its_stream(query: str) -> None:
@@ -59,6 +60,22 @@ def test_the_last_three_rows_are_rows_3() -> None:
 def test_a_window_that_hops_has_every_instead_of_slide() -> None:
     wanted = "write for example [HOP 1 HOUR EVERY 10 MINUTES]; SLIDE belongs to RANGE"
     assert hint("SELECT * FROM v [HOP 10 MINUTES SLIDE 5 MINUTES];") == wanted
+
+
+@pytest.mark.parametrize(
+    "query",
+    [
+        "RSTREAM(SELECT count(*) FROM v [TUMBLE 10 MINUTES] EVERY 10 MINUTES);",
+        "SELECT count(*) FROM v [TUMBLE 10 MINUTES] EVERY 10 MINUTES;",
+    ],
+)
+def test_every_follows_a_streamer(query: str) -> None:
+    assert hint(query) == EVERY
+
+
+def test_a_range_that_moves_has_slide_instead_of_every() -> None:
+    wanted = "RANGE and ROWS have SLIDE: write for example [RANGE 1 HOUR SLIDE 10 MINUTES]"
+    assert hint("SELECT * FROM v [RANGE 10 MINUTES EVERY 1 MINUTE];") == wanted
 
 
 def test_the_parts_of_a_window_come_first() -> None:

@@ -149,6 +149,7 @@ def run(
         raise typer.BadParameter("parquet is written to a file; add --out PATH", param_hint="--format")
     with _told():
         sources = read_all(files, dialect)
+        _check_asked(sources)
         answers, sinks = _answers(asked, sources, *moments)
         _spare_inputs(sources, [*sinks, *([out] if out is not None else [])])
         _write(answers, sinks, chosen, time, out, several_files=len(files) > 1)
@@ -186,8 +187,7 @@ def start(
     assert periods[0] is not None
     with _told():
         (source,) = read_all([file], dialect)
-        if not source.script.queries:
-            raise DataError(f"{file} has no query", hint="declare sources, then write a query")
+        _check_asked([source])
         with Told(progress) as tell:
             status = start_all(
                 source,
@@ -215,6 +215,7 @@ def explain(
     """Show the plans of a file's queries; - is standard input."""
     with _told():
         (source,) = read_all([file], dialect)
+        _check_asked([source])
         engine = SparkEngine(master, tuple(pair.partition("=")[::2] for pair in conf or [])) if spark else None
         queries = source.script.queries
         for k, query in enumerate(queries):
@@ -305,6 +306,12 @@ def _check_engine(engine: str, master: str | None, conf: list[str]) -> None:
     for option, given in (("--master", master), ("--conf", conf)):
         if given:
             raise typer.BadParameter(f"{option} is for Spark, and the engine is the model", param_hint=option)
+
+
+def _check_asked(sources: Sequence[Source]) -> None:
+    for source in sources:
+        if not source.script.queries:
+            raise DataError(f"{shown(source.file)} has no query", hint="declare sources, then write a query")
 
 
 def _answers(

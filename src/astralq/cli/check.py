@@ -15,7 +15,7 @@ from astralq.algebra.base import Operator
 from astralq.algebra.observation import check_ends
 from astralq.algebra.sources import Origin, RelationSource, SensedSource, StreamSource
 from astralq.algebra.state import kept_state, unbounded
-from astralq.cli.look import Look, Source, look_at, refusals
+from astralq.cli.look import Look, Source, are_set_aside, look_at, refusals
 from astralq.cli.scripts import CommandError, read_all, shown
 from astralq.cli.scripts import Source as QueryFile
 from astralq.cli.sinks import sink_file
@@ -120,11 +120,14 @@ def _report(file: _File, read: QueryFile, query: Statement) -> Iterator[str]:
     start += [*unbounded(operator), *refusals(partial(_followed_by_sink, query.sink))]
     if wrong := [s.name for s, look in zip(sources, looks, strict=True) if look.problems]:
         unusable: list[AstralError] = [DataError(f"{', '.join(wrong)} cannot be used as it is declared")]
-        run, start = run or unusable, start or unusable
+        run = run or unusable
+        pairs = zip(sources, looks, strict=True)
+        aside = all(are_set_aside(s, look.problems) for s, look in pairs if look.problems)
+        start = start or ([] if aside else unusable)
     elif run and start:  # nobody would take it
         file.problems += [DataError(f"query {query.number}: {e.message}", hint=e.hint) for e in (*run, *start)]
     yield from _verdict("run", run)
-    yield from _verdict("start", start)
+    yield from _verdict("start", start, "takes it, and sets aside rows that do not fit" if wrong else "takes it")
 
 
 def _is_source(op: Operator) -> TypeGuard[Source]:
@@ -166,9 +169,9 @@ def _source_line(file: _File, source: Source) -> str:
     return f"source   {described(source)}{where}: {file.look(source).found}"
 
 
-def _verdict(command: str, refusals: list[AstralError]) -> Iterator[str]:
+def _verdict(command: str, refusals: list[AstralError], otherwise: str = "takes it") -> Iterator[str]:
     if not refusals:
-        yield f"{command:<7}  takes it"
+        yield f"{command:<7}  {otherwise}"
     for e in refusals:
         yield f"{command:<7}  refuses it: {e.message}"
         if e.hint is not None:

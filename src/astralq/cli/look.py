@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
@@ -13,6 +14,7 @@ from astralq.errors import AstralError, DataError, nearest
 from astralq.model.files import NoFileError, described, find_files, imported
 from astralq.model.formats import (
     HEADER_UNDECLARED,
+    SEPARATED,
     SUFFIXES,
     Beginning,
     CsvDialect,
@@ -42,6 +44,9 @@ from astralq.spark.options import charset, check_option_names
 from astralq.timeline import duration
 
 Source = StreamSource | RelationSource | SensedSource
+
+_UNITS = ((11, "SECONDS"), (14, "MILLISECONDS"))
+"""How many digits the times of this age have."""
 
 ROWS = 200
 """How many rows of a file are looked at."""
@@ -89,6 +94,16 @@ def look_at(source: Source, folder: Path) -> Look:
     if look.problems:
         look.found = ", ".join(filter(None, [look.found, counted(len(look.problems), "problem")]))
     return look
+
+
+def are_set_aside(source: Source, problems: Sequence[AstralError]) -> bool:
+    """Whether all that is wrong are values of single rows, which a continuous run sets aside with the reason."""
+    text = source.origin is not None and source.origin.format in ("csv", "json")
+    return text and is_followed(source) and all(_is_about_a_value(e) for e in problems)
+
+
+def _is_about_a_value(error: AstralError) -> bool:
+    return isinstance(error, DataError) and error.attribute is not None and not isinstance(error, MissingColumnError)
 
 
 def is_followed(source: Source) -> bool:
@@ -258,6 +273,8 @@ def _beginning(origin: Origin, file: File, schema: Schema) -> tuple[Beginning | 
             left = _without(left, e)
             if e.attribute is None or not left.attributes or e.hint == HEADER_UNDECLARED:
                 return None, wrong
+            if e.hint is not None and e.hint.startswith(SEPARATED):
+                return None, wrong
 
 
 def _instead(origin: Origin, error: DataError, schema: Schema) -> str | None:
@@ -265,6 +282,9 @@ def _instead(origin: Origin, error: DataError, schema: Schema) -> str | None:
     if error.attribute is None or isinstance(error, MissingColumnError):
         return None
     if schema[error.attribute].type == TIMESTAMP:
+        if number := re.search(r"'(\d+)' in ", error.message):
+            unit = next((u for most, u in _UNITS if len(number[1]) <= most), "MICROSECONDS")
+            return f"declare {error.attribute} BIGINT, and write TIMESTAMP BY {error.attribute} UNIT {unit}"
         return "write times as 2026-03-01T12:00:00Z"
     nothing = ", or name what stands for nothing: OPTIONS (nullValue = '…')" if origin.format == "csv" else ""
     return f"correct the file, or declare {error.attribute} STRING{nothing}"

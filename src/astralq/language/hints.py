@@ -28,7 +28,8 @@ CLAUSES = {
 }
 """For clauses of SELECT that are not part of the language, by sqlglot's name of them."""
 
-_FORMS = {"TUMBLE", "TUMBLING", "HOP", "HOPPING", "ROWS", "RANGE", "SLIDING", "SESSION"}
+_FORMS = {"TUMBLE", "TUMBLING", "HOP", "HOPPING", "ROWS", "RANGE", "SLIDING", "SESSION", "WINDOW"}
+EVERY = "EVERY follows a streamer: RSTREAM(SELECT … FROM s [TUMBLE 10 MINUTES]) EVERY 10 MINUTES"
 
 
 def hint_for(words: Sequence[str]) -> str | None:
@@ -41,10 +42,12 @@ def hint_for(words: Sequence[str]) -> str | None:
     'write the query in parentheses: ISTREAM(SELECT …)'
     """
     depth = 0
-    for word, following in zip(words, [*words[1:], ""], strict=True):
+    for before, word, following in zip(["", *words], words, [*words[1:], ""], strict=False):
         depth += (word == "[") - (word == "]")
         if depth == 0 and word in _FORMS and (following == "(" or following[:1].isdigit()):
             return IN_BRACKETS
+        if depth == 0 and word == "EVERY" and before != ")":
+            return EVERY
         if word in STREAMERS and following in ("SELECT", "*", "DISTINCT"):
             return f"write the query in parentheses: {word}(SELECT …)"
     return None

@@ -83,6 +83,8 @@ class WindowReader(WordReader):
         if self.at < len(self.words):
             first_comes = self.peek("PARTITION", "BY")
             hint = "PARTITION BY comes first" if first_comes else "the window is complete before it"
+            if self.peek("EVERY"):
+                hint = "RANGE and ROWS have SLIDE: write for example [RANGE 1 HOUR SLIDE 10 MINUTES]"
             raise self.fail(f"{self.words[self.at].text!r} cannot stand here", hint)
         return found
 

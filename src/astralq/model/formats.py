@@ -253,6 +253,10 @@ def csv_columns(header: tuple[int, list[str | None]] | None, schema: Schema, fil
     return [lower.index(a.name.lower()) for a in schema]
 
 
+SEPARATED = "its columns are separated by"
+"""How a hint begins that explains why none of the columns is there."""
+
+
 class MissingColumnError(DataError):
     """An attribute that has no column."""
 
@@ -260,9 +264,10 @@ class MissingColumnError(DataError):
 def missing(name: str, there: Iterable[str], where: str) -> MissingColumnError:
     """What to say of a column that is not there."""
     names = list(there)
+    other = next((s for s in (";", "\t", "|") if len(names) == 1 and s in names[0]), None)
     return MissingColumnError(
         f"{where} has no column {name!r}: its columns are {', '.join(names)}",
-        hint=nearest(name, names),
+        hint=nearest(name, names) if other is None else f"{SEPARATED} {other!r}: add OPTIONS (sep = {other!r})",
         attribute=name,
     )
 
