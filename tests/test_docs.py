@@ -12,6 +12,8 @@ from pyspark.sql import SparkSession
 
 from astralq.cli.app import app
 from astralq.cli.scripts import wishes
+from astralq.expr.aggregates import NAMES
+from astralq.expr.functions import TABLE
 from astralq.language import read_script
 from astralq.language.printer import print_script
 from astralq.public import __all__ as public
@@ -28,6 +30,7 @@ OTHER_FENCES = {
     ("docs/continuous.md", "python"): "a run that goes on in the background; engine.Engine has one that ends",
     ("docs/tutorial.md", "text"): "files of data that the reader writes, which the commands then read",
     ("docs/tutorial.md", "sh"): "a run that goes on until Ctrl-C, and what is typed beside it",
+    ("docs/how-to/recipes.md", "text"): "files of data that the reader writes, which the commands then read",
     ("docs/how-to/kafka.md", "sh"): "needs a broker",
     ("docs/how-to/late-data.md", "text"): "files of data that the reader writes, which the commands then read",
     ("docs/how-to/late-data.md", "sh"): "a run that goes on until Ctrl-C",
@@ -46,6 +49,13 @@ OTHER_FENCES = {
 
 FOLLOWED = [page for page in PAGES if any(kind == "type" for kind, _, _ in steps(page))]
 STARTING = [page for page in FOLLOWED if any(needs_spark(words) for kind, words, _ in steps(page) if kind == "type")]
+
+
+def test_the_language_lists_all_functions_and_no_others() -> None:
+    section = LANGUAGE.read_text().partition("## Functions")[2].partition("## ")[0]
+    listed = {name.lower() for name in re.findall(r"`(\w+)", section)} - {"case", "cast", "try_cast", "inside"}
+    operators = {"and", "or", "not", "in", "between"}
+    assert listed == {name for name in TABLE if name.isidentifier()} - operators | set(NAMES)
 
 
 # Blocks

@@ -458,5 +458,5 @@ def test_a_value_that_does_not_fit_stops_run_and_is_set_aside_by_start() -> None
 def test_a_file_without_a_query_is_told(command: str) -> None:
     Path("q.aql").write_text(stream())
     result = astralq(command, "q.aql")
-    wanted = "q.aql has no query\n  hint: declare sources, then write a query\n"
+    wanted = "q.aql: there is no query\n  hint: declare sources, then write a query\n"
     assert (result.exit_code, result.stdout, result.stderr) == (2, "", wanted)

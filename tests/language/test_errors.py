@@ -216,9 +216,9 @@ CASES: dict[str, tuple[str, str]] = {
         "  hint: windows move on at a rate greater than 0",
     ),
     "something behind a window": (
-        "SELECT v FROM s [RANGE 1 MINUTE EVERY 2];",
-        "line 10, column 33: 'EVERY' cannot stand here\n"
-        "10 | SELECT v FROM s [RANGE 1 MINUTE EVERY 2];\n"
+        "SELECT v FROM s [RANGE 1 MINUTE AGAIN 2];",
+        "line 10, column 33: 'AGAIN' cannot stand here\n"
+        "10 | SELECT v FROM s [RANGE 1 MINUTE AGAIN 2];\n"
         "   |                                 ^^^^^\n"
         "  hint: the window is complete before it",
     ),

@@ -311,7 +311,8 @@ def _check_engine(engine: str, master: str | None, conf: list[str]) -> None:
 def _check_asked(sources: Sequence[Source]) -> None:
     for source in sources:
         if not source.script.queries:
-            raise DataError(f"{shown(source.file)} has no query", hint="declare sources, then write a query")
+            with blamed_on(source.file):
+                raise DataError("there is no query", hint="declare sources, then write a query")
 
 
 def _answers(
