@@ -12,8 +12,8 @@ from pyspark.sql import SparkSession
 
 from astralq.cli.app import app
 from astralq.cli.scripts import wishes
-from astralq.expr.aggregates import NAMES
 from astralq.expr.functions import TABLE
+from astralq.expr.nodes import AGGREGATES
 from astralq.language import read_script
 from astralq.language.printer import print_script
 from astralq.public import __all__ as public
@@ -55,7 +55,7 @@ def test_the_language_lists_all_functions_and_no_others() -> None:
     section = LANGUAGE.read_text().partition("## Functions")[2].partition("## ")[0]
     listed = {name.lower() for name in re.findall(r"`(\w+)", section)} - {"case", "cast", "try_cast", "inside"}
     operators = {"and", "or", "not", "in", "between"}
-    assert listed == {name for name in TABLE if name.isidentifier()} - operators | set(NAMES)
+    assert listed == {name for name in TABLE if name.isidentifier()} - operators | set(AGGREGATES)
 
 
 # Blocks

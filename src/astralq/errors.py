@@ -112,12 +112,12 @@ class EvaluationError(AstralError):
     """A value that cannot be computed: division by zero, overflow, a cast that fails (Spark's ANSI mode)."""
 
 
-def nearest(name: str, known: Iterable[str]) -> str | None:
+def nearest(name: str, known: Iterable[str], alike: float = 0.6) -> str | None:
     """A hint with the known name that is most like a wrong one, if any is.
 
     >>> nearest("sensr", ["id", "sensor"])
     "did you mean 'sensor'?"
     """
     by_lower = {k.lower(): k for k in known}
-    close = difflib.get_close_matches(name.lower(), by_lower, n=1)
+    close = difflib.get_close_matches(name.lower(), by_lower, n=1, cutoff=alike)
     return f"did you mean '{by_lower[close[0]]}'?" if close else None

@@ -146,7 +146,7 @@ CASES: dict[str, tuple[Callable[[], Any], str]] = {
     ),
     "an aggregate in a condition": (
         lambda: S[rows(3)].where("max(value) > 3"),
-        "max(value) stands in a selection\n  hint: aggregate first: aggregate(…), or GROUP BY",
+        "max(value) stands in a selection\n  hint: aggregate first: aggregate(…), or GROUP BY and HAVING",
     ),
     # Windows
     "a decreasing lower bound": (

@@ -105,6 +105,13 @@ def test_a_long_text_is_broken_between_words_and_a_long_word_inside() -> None:
         assert all(text_width(line) <= 1.0 for line in wrapped("a" * 50, 1.0))
 
 
+def test_an_answer_that_lies_before_the_axis_is_told_in_its_lane() -> None:
+    data = {"S": [(n, sec(n)) for n in range(400)]}
+    texts = {t.get_text() for t in _texts(drawn(S.where("v < 3"), data))}
+    assert "nothing" not in texts
+    assert "nothing here; 3 before" in texts
+
+
 def test_dots_of_a_dense_track_are_small_enough_to_show_the_way() -> None:
     few, many = ([(0.0, n / count) for n in range(count)] for count in (3, 300))
     assert dot_size(few) == LARGEST

@@ -55,7 +55,7 @@ CASES: dict[str, tuple[str, str]] = {
         "line 10, column 8: unknown function 'cout'\n"
         "10 | SELECT cout(id) FROM r;\n"
         "   |        ^^^^\n"
-        "  hint: did you mean 'concat'?",
+        "  hint: did you mean 'count'?",
     ),
     "reflect": (
         "SELECT reflect('java.lang.System', 'exit') FROM r;",

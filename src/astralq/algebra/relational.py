@@ -23,7 +23,7 @@ def check_reads(expr: Expr, readable: Schema, what: str) -> None:
             if found.type != e.type:
                 raise TypeMismatchError(f"in {what}: {e.name!r} is {found.type}, not {e.type}")
         if isinstance(e, Aggregate):
-            raise PlanError(f"{e} stands in {what}", hint="aggregate first: aggregate(…), or GROUP BY")
+            raise PlanError(f"{e} stands in {what}", hint="aggregate first: aggregate(…), or GROUP BY and HAVING")
 
 
 def check_condition(condition: Expr, readable: Schema, what: str) -> None:

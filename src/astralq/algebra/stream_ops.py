@@ -110,6 +110,8 @@ class LookupJoin(Composite):
     @cached_property
     def definition(self) -> Operator:
         _stream_side(self.how)
+        hint = "leave out its window, or use a join that is no lookup join"
+        expect(self.stream, Kind.STREAM, "the left side of a lookup join", hint)
         past = at_last_batch(_relation(self.relation), self.stream)
         return IStream(Join(_last_batch(self.stream), past, self.condition, self.how))
 

@@ -39,8 +39,10 @@ class Canvas:
     def text(self, x: float, y: float, text: str, *, size: float = TEXT, color: str = INK, **more: Any) -> None:
         self.axes.text(x, y, text, fontsize=size, color=color, clip_on=False, **{"va": "center", **more})
 
-    def nothing(self, y: float) -> None:
-        self.text(EDGE, y, "nothing", size=SMALL, color=SOFT, style="italic")
+    def nothing(self, y: float, before: int = 0) -> None:
+        """For a lane that is empty; so many of its marks were before the axis begins."""
+        words = f"nothing here; {before:,} before" if before else "nothing"
+        self.text(EDGE, y, words, size=SMALL, color=SOFT, style="italic")
 
     def line(self, x1: float, y1: float, x2: float, y2: float, color: str, width: float, **more: Any) -> None:
         self.axes.plot([x1, x2], [y1, y2], color=color, linewidth=width, **{"solid_capstyle": "butt", **more})

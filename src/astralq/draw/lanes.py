@@ -182,7 +182,7 @@ class Dots(LaneDrawer):
         base = top + self.height - PAD - 0.05
         canvas.line(0, base, WIDTH, base, "#d0d0d0", 0.8, zorder=1)
         if not self.stacks:
-            canvas.nothing(base - 0.1)
+            canvas.nothing(base - 0.1, self.lane.before)
         answers = self.lane.is_answer
         for k, stack in enumerate(self.stacks):
             placed = _stacked(stack, self.pitch)
@@ -270,6 +270,7 @@ class Answers(LaneDrawer):
 
     def __init__(self, lane: DotLane, rows: list[tuple[Dot, int, bool]]) -> None:
         self.rows = rows
+        self.before = lane.before
         self.heading = _columns(lane)
         count = max((r for _, r, _ in rows), default=0) + 1
         self.height = max(self.heading.height, count * 0.165) + 2 * PAD
@@ -277,7 +278,7 @@ class Answers(LaneDrawer):
     def draw(self, canvas: Canvas, top: float) -> None:
         self.heading.draw(canvas, top + PAD)
         if not self.rows:
-            canvas.nothing(top + PAD + 0.08)
+            canvas.nothing(top + PAD + 0.08, self.before)
         for dot, row, left in self.rows:
             x, y = canvas.x(dot.t), top + PAD + (row + 0.5) * 0.165
             draw_answer(canvas, x, y)
@@ -362,7 +363,7 @@ class Spans(LaneDrawer):
     def draw(self, canvas: Canvas, top: float) -> None:
         self.heading.draw(canvas, top + PAD)
         if not self.lane.spans:
-            canvas.nothing(top + PAD + ROW / 2)
+            canvas.nothing(top + PAD + ROW / 2, self.lane.before)
         for _, group in groupby(self.lane.spans, key=lambda s: s.line):
             line = list(group)
             taken = 0.0

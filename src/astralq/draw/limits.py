@@ -138,11 +138,13 @@ def _from(lane: Lane, start: Instant) -> Lane:
     """What of a lane is seen from an instant on."""
     match lane:
         case DotLane():
-            return replace(lane, dots=tuple(d for d in lane.dots if d.t >= start))
+            dots = tuple(d for d in lane.dots if d.t >= start)
+            return replace(lane, dots=dots, before=len(lane.dots) - len(dots))
         case BarLane():
             return replace(lane, bars=tuple(b for b in lane.bars if b.at >= start or b.until is None))
         case SpanLane():
-            return replace(lane, spans=_in_lines(s for s in lane.spans if s.end is None or s.end >= start))
+            spans = _in_lines(s for s in lane.spans if s.end is None or s.end >= start)
+            return replace(lane, spans=spans, before=len(lane.spans) - len(spans))
 
 
 def _thinned(lane: Lane, notes: list[str]) -> Lane:

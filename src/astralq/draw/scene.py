@@ -62,6 +62,8 @@ class DotLane:
     columns: tuple[str, ...]
     dots: tuple[Dot, ...]
     is_answer: bool = False
+    before: int = 0
+    """How many were before the beginning of the axis, and are left out."""
 
 
 @dataclass(frozen=True)
@@ -81,6 +83,8 @@ class SpanLane:
     columns: tuple[str, ...]
     spans: tuple[Span, ...]
     is_answer: bool = False
+    before: int = 0
+    """How many were before the beginning of the axis, and are left out."""
 
 
 Lane = DotLane | BarLane | SpanLane

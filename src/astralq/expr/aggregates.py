@@ -18,7 +18,7 @@ from typing import Any
 from astralq.errors import EvaluationError, ExpressionError, PlanError, TypeMismatchError, nearest
 from astralq.expr.casts import WIDE, to_scale
 from astralq.expr.evaluate import Row, evaluator
-from astralq.expr.nodes import SPATIAL_AGGREGATES, Aggregate, Column, Expr, Literal
+from astralq.expr.nodes import AGGREGATES, SPATIAL_AGGREGATES, Aggregate, Column, Expr, Literal
 from astralq.expr.order import order_key
 from astralq.schema import BIGINT, DOUBLE, NULL, TIMESTAMP, Schema, Type, Value, decimal, fits
 from astralq.space import leg, located
@@ -33,15 +33,10 @@ _ALIASES = {
     "avgspd": "average_speed",
     "any_value": "first",
 }
-NAMES = (
-    *("count", "sum", "avg", "min", "max", "first", "last", "count_distinct", "median", "percentile"),
-    *("stddev", "stddev_pop", "variance", "var_pop"),
-    *SPATIAL_AGGREGATES,
-)
 
 
 def is_aggregate(name: str) -> bool:
-    return _ALIASES.get(name.lower(), name.lower()) in NAMES
+    return _ALIASES.get(name.lower(), name.lower()) in AGGREGATES
 
 
 def aggregate(name: str, args: tuple[Expr, ...], schema: Schema, *, distinct: bool = False) -> Aggregate:
@@ -50,8 +45,8 @@ def aggregate(name: str, args: tuple[Expr, ...], schema: Schema, *, distinct: bo
     path_length() and average_speed() read the location of the schema, and average_speed the time _t.
     """
     f = _ALIASES.get(name.lower(), name.lower())
-    if f not in NAMES:
-        raise ExpressionError(f"unknown aggregate {name!r}", hint=nearest(f, [*NAMES, *_ALIASES]))
+    if f not in AGGREGATES:
+        raise ExpressionError(f"unknown aggregate {name!r}", hint=nearest(f, [*AGGREGATES, *_ALIASES]))
     if any(isinstance(e, Aggregate) for a in args for e in a.walk()):
         raise ExpressionError(f"{name} of an aggregate", hint="aggregate again in an outer query")
     if f in SPATIAL_AGGREGATES:

@@ -13,7 +13,7 @@ from typing import Any
 
 from astralq.errors import ExpressionError, TypeMismatchError, nearest
 from astralq.expr.casts import cast_value, coerce, common_type
-from astralq.expr.nodes import Call, Case, Expr, Literal
+from astralq.expr.nodes import AGGREGATES, Call, Case, Expr, Literal
 from astralq.expr.order import order_key
 from astralq.schema import BOOLEAN, NULL, Type, Value
 
@@ -114,10 +114,9 @@ def call(name: str, *args: Expr) -> Expr:
     if key in REFUSED:
         raise ExpressionError(f"the function {name!r} is refused: it {REFUSED[key]}")
     if function is None:
-        raise ExpressionError(
-            f"unknown function {name!r}",
-            hint=nearest(key, [*TABLE, *ALIASES]),
-        )
+        # Among so many names there is always one that is a little alike.
+        meant = nearest(key, [*TABLE, *ALIASES, *AGGREGATES], alike=0.65)
+        raise ExpressionError(f"unknown function {name!r}", hint=meant)
     if len(args) < function.least or (function.most is not None and len(args) > function.most):
         wanted = str(function.least) if function.least == function.most else f"at least {function.least}"
         if function.most is not None and function.least != function.most:

@@ -168,6 +168,11 @@ class Aggregate(Expr):
 
 
 SPATIAL_AGGREGATES = ("path_length", "average_speed")
+AGGREGATES = (
+    *("count", "sum", "avg", "min", "max", "first", "last", "count_distinct", "median", "percentile"),
+    *("stddev", "stddev_pop", "variance", "var_pop"),
+    *SPATIAL_AGGREGATES,
+)
 
 TRUE = Literal(BOOLEAN, True)
 

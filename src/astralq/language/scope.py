@@ -95,6 +95,8 @@ class Scope:
                 f"{name} is there only for tuples of a stream", hint="use it before joining or aggregating them"
             )
         hint = OF_INSTANTS if name.lower() in WINDOW_COLUMNS else nearest(name, names)
+        if f"_{name.lower()}" in PSEUDO and self.operator.stamped:
+            hint = f"did you mean '_{name.lower()}'?"
         return SchemaError(
             f"unknown attribute {name!r}: the attributes are {', '.join(dict.fromkeys(names))}", hint=hint
         )
