@@ -45,6 +45,12 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--trials", type=int, default=80, help="how many generated queries both engines answer")
 
 
+@pytest.fixture(scope="session")
+def trials(request: pytest.FixtureRequest) -> int:
+    """How many generated cases are tried."""
+    return int(request.config.getoption("--trials"))
+
+
 @pytest.fixture
 def alone(request: pytest.FixtureRequest) -> None:
     """For tests that need the machine for themselves: those that time, and those that kill executors."""

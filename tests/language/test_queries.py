@@ -6,12 +6,12 @@ from typing import Any
 
 import pytest
 
-from astralq import last_batch, last_row, range_, rows
+from astralq import from_to, hop, last_batch, last_row, range_, rows
 from astralq.algebra.base import HasOperator
 from astralq.algebra.relational import JoinKind
 from astralq.algebra.stream_ops import LookupJoin
 from astralq.model import Data
-from tests.language.support import LOG, K, Q, R, S, W, bound, error, held, said
+from tests.language.support import DECLARED, LOG, K, Q, R, S, W, bound, error, held, said
 from tests.support import given, sec, single
 
 SAME: dict[str, HasOperator] = {
@@ -129,6 +129,42 @@ SHORT: dict[str, HasOperator] = {
         K.band(W.rename({"id": "id_2"}), "5 s", on="id = id_2").where("v > 1").select("v, z")
     ),
 }
+
+
+INTERVALS: dict[str, HasOperator] = {
+    "RSTREAM(SELECT * FROM s [ROWS 2]) EVERY INTERVAL '5' SECOND": S[rows(2)].rstream(every="5 s"),
+    "RSTREAM(SELECT * FROM s [ROWS 2]) EVERY INTERVAL 5 SECONDS": S[rows(2)].rstream(every="5 s"),
+    "SELECT * FROM log DELAYED BY INTERVAL '1' HOUR": LOG.delayed("1 h"),
+    "SELECT * FROM s [RANGE INTERVAL '5' SECOND]": S[range_("5 s")],
+    "SELECT * FROM s [RANGE INTERVAL '5 minutes' SLIDE INTERVAL 2 MINUTES]": S[range_("5 min", "2 min")],
+    "SELECT * FROM s [HOP INTERVAL '1' HOUR EVERY INTERVAL '5' MINUTE DELAY INTERVAL '1' SECOND]": (
+        S[hop("1 h", "5 min").delayed("1 s")]
+    ),
+    "SELECT * FROM s [FROM NOW - INTERVAL '10' SECOND TO NOW SLIDE INTERVAL '1' MINUTE]": (
+        S[from_to("10 s", "0 s", "1 min")]
+    ),
+}
+
+
+@pytest.mark.parametrize("text", INTERVALS)
+def test_a_duration_may_be_written_as_an_interval(text: str) -> None:
+    assert bound(text) == INTERVALS[text].operator
+
+
+@pytest.mark.parametrize(
+    "text", ["SELECT * FROM k [PARTITION BY k.id ROWS 2]", "SELECT * FROM k [PARTITION BY a.id ROWS 2] AS a"]
+)
+def test_an_attribute_in_brackets_may_be_qualified_by_the_name_of_its_stream(text: str) -> None:
+    assert bound(text) == K[rows(2).by("id")].operator
+
+
+def test_an_attribute_in_brackets_is_not_one_of_another_stream() -> None:
+    assert error(f"{DECLARED}\nSELECT * FROM k [PARTITION BY w.id ROWS 2];") == (
+        "line 11, column 31: 'w' is not the stream of this window\n"
+        "11 | SELECT * FROM k [PARTITION BY w.id ROWS 2];\n"
+        "   |                               ^^^^\n"
+        "  hint: the window stands behind k"
+    )
 
 
 @pytest.mark.parametrize("text", SHORT)

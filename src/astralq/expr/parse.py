@@ -21,6 +21,7 @@ from astralq.expr.aggregates import aggregate, is_aggregate
 from astralq.expr.casts import cast
 from astralq.expr.functions import call, case
 from astralq.expr.nodes import Cast, Column, Expr, Literal, inside
+from astralq.expr.unused import KEYWORDS, PARTS, refuse_dropped_words, refuse_unused_parts
 from astralq.schema import (
     BIGINT,
     BOOLEAN,
@@ -105,17 +106,20 @@ def reads_as_name(name: str) -> bool:
 
 def _parse(text: str) -> tuple[exp.Expression, str | None]:
     try:
-        nodes = ScalarSQL().parser().parse(ScalarSQL().tokenize(text), text)
+        tokens = ScalarSQL().tokenize(text)
+        nodes = ScalarSQL().parser().parse(tokens, text)
     except (ParseError, TokenError) as e:
         raise ExpressionError(f"cannot read the expression {text!r}", span=_error_span(e, text)) from None
     if len(nodes) != 1 or nodes[0] is None:
         raise ExpressionError(f"expected one expression, not {text!r}")
-    node = nodes[0]
+    node: exp.Expression = nodes[0]  # type: ignore[assignment]  # sqlglot types its parser loosely
+    refuse_unused_parts(node, text, PARTS, {})
+    refuse_dropped_words(node, tokens, text, PARTS, KEYWORDS, ScalarSQL.Parser.TYPE_TOKENS)
     if isinstance(node, exp.Alias):
         return node.this, str(node.alias)
     if isinstance(node, exp.Query | exp.DDL | exp.DML | exp.Command):
         raise ExpressionError(f"expected an expression, not a statement: {text!r}")
-    return node, None  # type: ignore[return-value]  # sqlglot types its parser loosely
+    return node, None
 
 
 def _error_span(error: Exception, text: str) -> Span | None:
@@ -256,8 +260,9 @@ class Binder:
 
     def _is(self, node: exp.Is) -> Expr:
         if isinstance(node.expression, exp.Null):
-            return call("isnull", self.bind(node.this))
-        return call("<=>", self.bind(node.this), self.bind(node.expression))
+            return call("isnotnull" if node.args.get("negate") else "isnull", self.bind(node.this))
+        same = call("<=>", self.bind(node.this), self.bind(node.expression))
+        return call("not", same) if node.args.get("negate") else same
 
     def _in(self, node: exp.In) -> Expr:
         if node.args.get("query") is not None:
@@ -282,6 +287,8 @@ class Binder:
 
     def _cast(self, node: exp.Cast) -> Expr:
         target = node.args["to"].sql("spark")
+        if any(not isinstance(p.this, exp.Literal) for p in node.args["to"].find_all(exp.DataTypeParam)):
+            raise ExpressionError(f"{target} is not a type", hint="write for example DECIMAL(10, 2)")
         while isinstance(node.this, exp.Paren) and isinstance(node.this.this, exp.Paren | exp.Literal):
             node = node.copy()
             node.set("this", node.this.this)  # CAST((0) AS DOUBLE) is the constant that CAST(0 AS DOUBLE) is
@@ -315,7 +322,7 @@ class Binder:
             distinct = len(args) == 1 and isinstance(args[0], exp.Distinct)
             if distinct:
                 args = args[0].expressions
-            if len(args) == 1 and isinstance(args[0], exp.Star):
+            if len(args) == 1 and isinstance(args[0], exp.Star) and not any(args[0].args.values()):
                 args = []
             bound = tuple(self.bind(a) for a in args)
             return aggregate(name, bound, self.schema, distinct=distinct)

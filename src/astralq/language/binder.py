@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
@@ -31,7 +30,6 @@ from astralq.expr.nodes import TRUE, Column, Expr
 from astralq.language.declarations import amount
 from astralq.language.environment import Environment
 from astralq.language.from_clause import FromBinder, apart, renamed
-from astralq.language.hints import CLAUSES
 from astralq.language.nodes import (
     aggregates,
     all_of,
@@ -46,10 +44,6 @@ from astralq.language.nodes import (
 from astralq.language.scope import Scope, ScopeBinder
 from astralq.language.syntax import STREAMERS, Item, Past, StreamerQuery
 from astralq.timeline import Duration
-
-_SELECT = {"expressions", "from_", "joins", "where", "group", "having", "distinct", "with_"}
-"""The clauses of SELECT that the language has; whatever else sqlglot reads is refused, never left out silently."""
-_CLAUSES = {"order": "ORDER BY", "sort": "SORT BY", "distribute": "DISTRIBUTE BY", "cluster": "CLUSTER BY"}
 
 
 class QueryBinder:
@@ -111,7 +105,6 @@ class QueryBinder:
     # ---- SELECT
 
     def _select(self, node: exp.Select) -> Operator:
-        self._refuse_unknown(node)
         env = self._with_ctes(node)
         if env is not self.env:
             return QueryBinder(env, self.outer).bind(without_ctes(node))
@@ -132,24 +125,6 @@ class QueryBinder:
         if node.args.get("distinct") is not None:
             result = Distinct(result)
         return self._streamed(streamer, result, None) if streamer is not None else result
-
-    def _refuse_unknown(self, node: exp.Select) -> None:
-        """Clauses that Spark has and the language has not."""
-        parts = [(k, v) for k, v in node.args.items() if v and k not in _SELECT]
-        for clause, known in (("group", {"expressions"}), ("distinct", {"expressions"})):
-            if (found := node.args.get(clause)) is not None:
-                parts += [(k, found) for k, v in found.args.items() if v and k not in known]
-        for key, value in parts:
-            words = _CLAUSES.get(key, key.strip("_").upper().replace("_", " "))
-            error = ExpressionError(f"{words} is not part of the language", hint=CLAUSES.get(key))
-            raise error.at(self._clause_span(words, value))
-
-    def _clause_span(self, words: str, value: object) -> Span | None:
-        """Where a clause is written: its words, if they stand in the text once; else what they are about."""
-        written = list(re.finditer(words.replace(" ", r"\s+"), self.env.source, re.IGNORECASE))
-        if len(written) == 1:
-            return Span.of(self.env.source, *written[0].span())
-        return self.span(value) if isinstance(value, exp.Expression) else None
 
     def _with_ctes(self, node: exp.Expression) -> Environment:
         env = self.env
@@ -313,7 +288,10 @@ class QueryBinder:
             found = replace(found, operator=Join(found.operator, inner, all_of(near) if near else TRUE, how))
             correlated += further
         value: Expr | None = None
-        if needs_value:
+        if not needs_value:
+            for item in query.expressions:
+                self._items(found, item)  # EXISTS does not look at them, but their names have to be right
+        else:
             if len(query.expressions) != 1 or isinstance(query.expressions[0], exp.Star):
                 columns = [c for e in found.entries for c in e.columns]
                 if len(columns) != 1 or len(query.expressions) != 1:
@@ -347,6 +325,8 @@ class QueryBinder:
             star = node if isinstance(node, exp.Star) else node.this
             if any(star.args.values()):
                 raise ExpressionError("* takes nothing behind it", hint="name the attributes").at(self.span(node))
+            if node.args.get("db") is not None or node.args.get("catalog") is not None:
+                raise ExpressionError(f"{node.sql()} has too many parts", hint="write alias.*").at(self.span(node))
             alias = node.table if isinstance(node, exp.Column) else None
             entries = [e for e in scope.entries if not alias or (e.alias or "").lower() == alias.lower()]
             if not entries:
@@ -400,10 +380,6 @@ class QueryBinder:
     def _set_operation(self, node: exp.SetOperation) -> Operator:
         env = self._with_ctes(node)
         left, right = (QueryBinder(env, self.outer).bind(n) for n in (node.this, node.expression))
-        unknown = [k for k, v in node.args.items() if v and k not in ("this", "expression", "distinct", "with_")]
-        if unknown:
-            words = _CLAUSES.get(unknown[0], unknown[0].replace("_", " ").upper())
-            raise ExpressionError(f"{words} is not part of the language", hint=CLAUSES.get(unknown[0]))
         how = {exp.Union: SetKind.UNION, exp.Except: SetKind.EXCEPT, exp.Intersect: SetKind.INTERSECT}[type(node)]
         every = node.args.get("distinct") is False
         left, right = same_types(left, right, how)

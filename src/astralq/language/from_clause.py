@@ -71,9 +71,7 @@ class FromBinder:
 
     def bind(self, first: Item, joins: list[exp.Join]) -> Scope:
         """The scope of all items."""
-        inner = [j for i in (first, *(j.this for j in joins)) for j in (i.args.get("joins") or [])]
-        if inner:
-            joins = [*(first.args.get("joins") or []), *joins]
+        joins = [*(first.args.get("joins") or []), *joins]
         # While a stream is joined with relations, it stands as its last batch; one streamer goes on top (D32).
         current = self._entered(first)
         pending = False
@@ -139,8 +137,12 @@ class FromBinder:
 
     def _windowed_or_past(self, item: Item) -> Operator:
         operator = self._core(item.this)
+        names = [item.alias, item.this.name if isinstance(item.this, exp.Table) else ""]
         for postfix in item.postfixes:
-            operator = self._window(operator, postfix) if isinstance(postfix, Bracket) else self.past(operator, postfix)
+            if isinstance(postfix, Bracket):
+                operator = self._window(operator, postfix, names)
+            else:
+                operator = self.past(operator, postfix)
         return operator
 
     def _core(self, node: exp.Expression) -> Operator:
@@ -206,8 +208,8 @@ class FromBinder:
 
     # ---- windows
 
-    def _window(self, operator: Operator, bracket: Bracket) -> Operator:
-        read = read_window(bracket.text, bracket.start, self.env.source)
+    def _window(self, operator: Operator, bracket: Bracket, names: list[str]) -> Operator:
+        read = read_window(bracket.text, bracket.start, self.env.source, names)
         try:
             return self._windowed(operator, read)
         except AstralError as e:
@@ -264,7 +266,9 @@ class FromBinder:
         lookup, within = bool(join.args.get("lookup")), join.args.get("within")
         if pending and (lookup or within is not None):
             left, pending = self._finished(left, True), False
-        right = self._entered(join.this, left.taken)
+        # a JOIN b JOIN c ON … ON …: the inner join stands behind b, as if in parentheses.
+        nested = bool(join.this.args.get("joins"))
+        right = (self._parenthesised if nested else self._entered)(join.this, left.taken)
         aliases = {(e.alias or "").lower() for e in left.entries if e.alias}
         twice = [e.alias for e in right.entries if (e.alias or "").lower() in aliases]
         if twice:

@@ -190,8 +190,10 @@ class AstralSQL(ScalarSQL):
                 lookup = True
             first = self._curr
             join: exp.Join | None = super()._parse_join(*args, **kwargs)
-            if join is not None and side == "LEFT":
-                join.set("side", join.args.get("side") or "LEFT")
+            if join is not None and side:
+                if join.args.get("side") or join.args.get("kind"):
+                    self.raise_error(f"{side} stands before LOOKUP already", first)
+                join.set("side" if side == "LEFT" else "kind", side)
             if join is None:
                 if lookup:
                     self.raise_error("expected JOIN after LOOKUP")
@@ -233,6 +235,7 @@ def _error(e: ParseError, text: str, hint: str | None) -> AstralError:
         span = Span(line, max(1, column - length + 1), length, text)
         description = str(found.get("description") or "cannot read this")
         description = "this cannot stand here" if description.startswith("Invalid expression") else description
+        description = "expected SELECT after WITH" if description.startswith("parsedstatement") else description
         if description.startswith("Required keyword"):
             description = "something is missing here"
         if description.startswith(("Expecting ", "Expected ")):

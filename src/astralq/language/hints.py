@@ -25,6 +25,8 @@ CLAUSES = {
     "sort": "an answer has its own total order",
     "limit": "a window says how much is held: FROM s [ROWS 10]",
     "offset": "a window says how much is held: FROM s [ROWS 10]",
+    "symmetric": "write x BETWEEN least(a, b) AND greatest(a, b)",
+    "hint": "settings of Spark go to the command: --conf k=v",
 }
 """For clauses of SELECT that are not part of the language, by sqlglot's name of them."""
 

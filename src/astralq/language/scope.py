@@ -113,7 +113,7 @@ class ScopeBinder(Binder):
         self.aliases = aliases or {}
 
     def column(self, node: exp.Column) -> Expr:
-        if node.args.get("db") is not None:
+        if node.args.get("db") is not None or node.args.get("catalog") is not None:
             raise ExpressionError(f"{node.sql()} has too many parts", hint="write alias.attribute")
         try:
             name = self.scope.resolve(node.name, node.table or None)

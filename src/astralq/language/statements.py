@@ -10,6 +10,8 @@ from sqlglot.tokens import Token, TokenType  # type: ignore[attr-defined]
 from astralq.algebra.sources import UNITS, Origin
 from astralq.errors import PlanError, Span, nearest
 from astralq.expr.parse import ScalarSQL
+from astralq.expr.unused import UNITS as UNITS_OF_TIME
+from astralq.expr.unused import refuse_dropped_words
 from astralq.language.syntax import (
     ColumnDef,
     Moment,
@@ -24,6 +26,7 @@ from astralq.language.syntax import (
     StreamDeclaration,
     ViewDeclaration,
 )
+from astralq.language.unused import KEYWORDS, PARTS, refuse_unused
 
 FORMATS = ("csv", "json", "parquet", "kafka", "rate", "python", "jdbc")
 
@@ -35,6 +38,15 @@ class StatementParser(ScalarSQL.Parser):
 
     def _query(self) -> exp.Expression:
         raise NotImplementedError
+
+    def _whole_query(self) -> exp.Expression:
+        """A query of which nothing is passed over."""
+        first = self._index
+        query = self._query()
+        refuse_unused(query, self.sql)
+        words = self._tokens[first : self._index]
+        refuse_dropped_words(query, words, self.sql, PARTS, KEYWORDS, self.TYPE_TOKENS)
+        return query
 
     # ---- words and places
 
@@ -65,8 +77,10 @@ class StatementParser(ScalarSQL.Parser):
         return tuple(self._parse_wrapped_csv(lambda: self._name(what)))
 
     def _quantity(self, what: str = "a duration") -> Name:
-        """A number with its unit, or both in quotes: 5 SECONDS, '5 seconds'."""
+        """A number with its unit, or both in quotes: 5 SECONDS, '5 seconds', INTERVAL '5' SECOND."""
         first = self._curr
+        if self._match(TokenType.INTERVAL):
+            return self._interval_quantity(first)
         if self._match(TokenType.STRING):
             return Name(first.text, self._span(first, first))
         if not self._match(TokenType.NUMBER):
@@ -81,6 +95,17 @@ class StatementParser(ScalarSQL.Parser):
         self._advance()
         return Name(self._find_sql(first, self._prev), self._span(first, self._prev))
 
+    def _interval_quantity(self, first: Token) -> Name:
+        """What follows INTERVAL: '5' SECOND, 5 SECONDS, '5 seconds'."""
+        number = self._curr
+        if not (self._match(TokenType.STRING) or self._match(TokenType.NUMBER)):
+            self.raise_error("expected a length of time after INTERVAL, for example INTERVAL '5' SECOND")
+        text = number.text
+        if self._curr and self._curr.text.upper() in UNITS_OF_TIME:
+            text += f" {self._curr.text}"
+            self._advance()
+        return Name(text, self._span(first, self._prev))
+
     # ---- statements
 
     def _parse_statement(self) -> exp.Expression | None:
@@ -89,7 +114,7 @@ class StatementParser(ScalarSQL.Parser):
         first = self._curr
         parsed = self._declaration()
         if parsed is None:
-            parsed = QueryStatement(self._query(), self._find_sql(first, self._prev))
+            parsed = QueryStatement(self._whole_query(), self._find_sql(first, self._prev))
         return ParsedStatement(value=parsed)
 
     def _declaration(self) -> Parsed | None:
@@ -104,7 +129,7 @@ class StatementParser(ScalarSQL.Parser):
         if self._match_text_seq("CREATE", "VIEW"):
             name = self._name("the view's name")
             self._expect("AS")
-            return ViewDeclaration(name, self._query())
+            return ViewDeclaration(name, self._whole_query())
         if self._match_text_seq("CREATE"):
             self.raise_error("expected STREAM, RELATION, REGION or VIEW")
         if self._match_text_seq("START", "AT"):
@@ -115,7 +140,7 @@ class StatementParser(ScalarSQL.Parser):
         if self._match_text_seq("INSERT", "INTO"):
             sink = self._with_options(self._origin())
             first = self._curr
-            query = self._query()
+            query = self._whole_query()
             return QueryStatement(query, self._find_sql(first, self._prev), sink)
         if self._next is not None and self._next.token_type is TokenType.COLON:
             return self._sneeql_declaration()

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import operator
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from datetime import time
 
@@ -29,7 +29,7 @@ from astralq.algebra.windows import (
     unbounded,
 )
 from astralq.errors import AstralError, WindowError, nearest
-from astralq.language.words import WordReader, rows_or_text
+from astralq.language.words import Word, WordReader, rows_or_text
 from astralq.space import is_distance
 from astralq.timeline import Duration, Instant, duration
 
@@ -71,6 +71,8 @@ FORMS = (
 class WindowReader(WordReader):
     """Reads one window: a named form, or the general one."""
 
+    names: Sequence[str] = ()
+
     # ---- forms
 
     def read(self) -> Read:
@@ -91,10 +93,7 @@ class WindowReader(WordReader):
     def _read(self) -> Read:
         partition: tuple[str, ...] = ()
         if self.take("PARTITION", "BY"):
-            names = [self.word("an attribute").text]
-            while self.take(","):
-                names.append(self.word("an attribute").text)
-            partition = tuple(n.strip("`") for n in names)
+            partition = tuple(self._part() for _ in self._commas())
         found = self._form()
         delay = rows_or_text(self.amount("a delay")) if self.take("DELAY") else None
         match found:
@@ -107,6 +106,24 @@ class WindowReader(WordReader):
         if partition or delay is not None:
             raise self.fail("a SCAN has neither parts nor a delay")
         return found
+
+    def _commas(self) -> Iterator[None]:
+        """Once, and again behind each comma."""
+        yield
+        while self.take(","):
+            yield
+
+    def _part(self) -> str:
+        """An attribute of PARTITION BY; its qualifier is a name of the stream that the window stands behind."""
+        word = self.attribute()
+        qualifier, _, name = word.text.rpartition(".")
+        known = [n for n in self.names if n]
+        if qualifier and qualifier.strip("`").lower() not in (n.lower() for n in known):
+            hint = f"the window stands behind {known[0]}" if known else "leave out the qualifier"
+            raise WindowError(
+                f"{qualifier!r} is not the stream of this window", hint=hint, span=self.span(word.start, word.end)
+            )
+        return name.strip("`")
 
     def _form(self) -> Read:
         if self.take("NOW"):
@@ -198,69 +215,111 @@ class WindowReader(WordReader):
         return amount
 
     def _from_now(self) -> NowScope:
-        start, end = self._now(), ("0", "")
+        start = self._now()
         self.expect("TO")
         end = self._now()
         self.expect("SLIDE")
         slide = self.slide()
         if isinstance(slide, int):
-            return NowScope(int(start[0]), int(end[0]), slide)
+            return NowScope(self._rows_back(*start), self._rows_back(*end), slide)
         unit = slide.split()[-1]
-        lo, hi = (f"{n} {u or unit}" for n, u in (start, end))
+        lo, hi = (f"{n} {u.text if u is not None else unit}" for n, u in (start, end))
         return NowScope(lo, hi, slide)
 
-    def _now(self) -> tuple[str, str]:
+    def _now(self) -> tuple[int, Word | None]:
         """NOW or NOW-n: n counts in SLIDE's unit unless it has its own."""
         self.expect("NOW")
         if not self.take("-"):
-            return "0", ""
-        count = str(self.number("a number"))
+            return 0, None
+        if self.peek("INTERVAL"):
+            self.at += 1
+            quoted = self.word("a length of time")
+            if quoted.kind not in ("string", "number") or not quoted.text.strip("'\"").isdigit():
+                raise self.fail("expected a length of time", "write for example NOW - INTERVAL '10' SECOND")
+            return int(quoted.text.strip("'\"")), self.word("a unit")
+        count = self.number("a number")
         word = self.words[self.at] if self.at < len(self.words) else None
         if word is not None and word.kind == "word" and word.text.upper() not in ("TO", "SLIDE"):
             self.at += 1
-            return count, "" if word.text.upper() in ("ROW", "ROWS") else word.text
-        return count, ""
+            return count, word
+        return count, None
+
+    def _rows_back(self, count: int, unit: Word | None) -> int:
+        """A distance from NOW in rows, as the slide is."""
+        if unit is not None and unit.text.upper() not in ("ROW", "ROWS"):
+            raise WindowError(
+                f"{count} {unit.text} is not in rows, as the slide is",
+                hint="give both ends and the slide in one measure",
+                span=self.span(unit.start, unit.end),
+            )
+        return count
 
     def _linear(self, variable: str, stop: tuple[str, ...]) -> tuple[str, str]:
         """A sum of terms n, n*j, j*n, j with units: its factor of the variable and its constant, as amounts."""
         totals: dict[bool, list[tuple[int, str, str]]] = {True: [], False: []}
-        sign = 1
+        first = True
         while self.at < len(self.words) and self.words[self.at].text.upper() not in stop:
-            while self.peek("+") or self.peek("-"):
-                sign = -sign if self.peek("-") else sign
-                self.at += 1
+            sign = self._sign(first)
             number, unit, has_variable = self._term(variable)
             totals[has_variable].append((sign, number, unit))
-            sign = 1
+            first = False
         return _total(totals[True]), _total(totals[False])
 
+    def _sign(self, first: bool) -> int:
+        """The signs before a term, of which all but the first needs one."""
+        if not (first or self.peek("+") or self.peek("-")):
+            word = self.words[self.at].text
+            raise self.fail(f"{word!r} cannot stand here", "terms are joined by + or -, for example 2s*j + 3s")
+        sign = 1
+        while self.peek("+") or self.peek("-"):
+            sign = -sign if self.peek("-") else sign
+            self.at += 1
+        return sign
+
     def _term(self, variable: str) -> tuple[str, str, bool]:
-        number, unit, has_variable, seen = "1", "", False, False
+        """n, n*j, j*n or j: its number and unit, and whether it has the variable; each at most once."""
+        number: str | None = None
+        unit, has_variable = "", False
         while True:
             word = self.word(f"a number or {variable}")
+            again = (has_variable and word.text.lower() == variable) or (number is not None and word.kind != "word")
+            if again:
+                self.at -= 1
+                raise self.fail(
+                    f"a second {variable if has_variable and word.kind == 'word' else 'number'} in one product",
+                    "bounds are linear, for example 2s*j + 3s",
+                )
             if word.text.lower() == variable:
                 has_variable = True
             elif word.kind == "number":
-                number = word.text
-                following = self.words[self.at] if self.at < len(self.words) else None
-                if (
-                    following is not None
-                    and following.kind == "word"
-                    and following.text.lower() != variable
-                    and (following.text.upper() not in _KEYWORDS)
-                ):
-                    unit = following.text
-                    self.at += 1
+                number, unit = word.text, self._unit_of_term(variable)
             elif word.kind == "string" and (quoted := _QUOTED.fullmatch(word.text[1:-1])):
                 number, unit = quoted[1], quoted[2]
+            elif word.text.upper() == "INTERVAL":
+                self.at -= 1
+                number, _, unit = self.amount().partition(" ")
             else:
                 self.at -= 1
                 raise self.fail(f"expected a number or {variable}", "bounds are linear, for example 2s*j + 3s")
-            seen = True
             if not self.take("*"):
-                break
-        assert seen
-        return number, unit, has_variable
+                return number or "1", unit, has_variable
+
+    def _unit_of_term(self, variable: str) -> str:
+        """The unit behind a number, if there is one."""
+        word = self.words[self.at] if self.at < len(self.words) else None
+        if word is None or word.kind != "word" or word.text.lower() == variable or word.text.upper() in _KEYWORDS:
+            return ""
+        self.at += 1
+        return word.text
+
+    def _constant(self, stop: tuple[str, ...]) -> str:
+        """A sum of terms without a variable."""
+        begin = self.at
+        factor, constant = self._linear("j", stop)
+        if factor != "0":
+            self.at = begin
+            raise self.fail("a bound of START … END has no j", "what it moves by stands behind ADVANCE")
+        return constant
 
     def _alpha_beta(self) -> WindowSpec:
         alpha = self._linear("j", ("BETA",))
@@ -271,15 +330,15 @@ class WindowReader(WordReader):
 
     def _start_end(self) -> WindowSpec:
         """000 §6.1.3: START a END b RATE r ADVANCE START c END d."""
-        start = self._linear("j", ("END",))[1]
+        start = self._constant(("END",))
         self.expect("END")
-        end = self._linear("j", ("RATE",))[1]
+        end = self._constant(("RATE",))
         self.expect("RATE")
         rate = self.slide()
         self.expect("ADVANCE", "START")
-        start_adv = self._linear("j", ("END",))[1]
+        start_adv = self._constant(("END",))
         self.expect("END")
-        end_adv = self._linear("j", ("DELAY",))[1]
+        end_adv = self._constant(("DELAY",))
         return _general((start_adv, start), (end_adv, end), rate)
 
     def _for(self) -> WindowSpec:
@@ -378,9 +437,14 @@ def _time_of_day(text: str) -> time:
         raise WindowError(f"{text} is not a time of day", hint="write for example '07:00'") from None
 
 
-def read_window(text: str, start: int, source: str) -> Read:
-    """The window in a pair of brackets, whose inside begins at `start` in the source."""
-    return WindowReader(text, start, source).read()
+def read_window(text: str, start: int, source: str, names: Sequence[str] = ()) -> Read:
+    """The window in a pair of brackets, whose inside begins at `start` in the source.
+
+    `names` are those of the stream that it stands behind, by which its attributes may be qualified.
+    """
+    reader = WindowReader(text, start, source)
+    reader.names = names
+    return reader.read()
 
 
 def _changed(spec: WindowSpec, partition: tuple[str, ...], delay: str | int | None) -> WindowSpec:

@@ -74,11 +74,13 @@ class WordReader:
         return int(word.text)
 
     def amount(self, what: str = "a duration") -> str:
-        """A number with a unit, or both in quotes."""
+        """A number with a unit, or both in quotes, also behind INTERVAL: 10 MINUTES, '10 min', INTERVAL '10' MINUTE."""
+        interval = self.take("INTERVAL")
         word = self.words[self.at] if self.at < len(self.words) else None
         if word is not None and word.kind == "string":
             self.at += 1
-            return word.text[1:-1]
+            text = word.text[1:-1]
+            return f"{text} {self.word('a unit').text}" if interval and text.strip().isdigit() else text
         if word is None or word.kind != "number":
             raise self.fail(f"expected {what}, for example 10 MINUTES")
         self.at += 1
@@ -87,6 +89,17 @@ class WordReader:
             raise self.fail(f"expected a unit after {word.text}", "write for example 10 MINUTES, or 5 ROWS")
         self.at += 1
         return f"{word.text} {unit.text}"
+
+    def attribute(self) -> Word:
+        """The name of an attribute, with its qualifier if it has one: a, s.a."""
+        first = self.word("an attribute")
+        if first.kind != "word":
+            self.at -= 1
+            raise self.fail(f"expected an attribute, not {first.text}")
+        if not self.take("."):
+            return first
+        name = self.word("an attribute")
+        return Word("word", f"{first.text}.{name.text}", first.start, name.end)
 
     def slide(self) -> str | int:
         """A slide: a duration, a distance, or a number of rows."""
