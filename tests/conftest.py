@@ -11,6 +11,7 @@ import pytest
 from hypothesis import HealthCheck, settings
 from pyspark.sql import SparkSession
 
+from astralq.spark import Engine
 from astralq.spark.session import SETTINGS, session
 
 _quiet = [HealthCheck.too_slow, HealthCheck.data_too_large, HealthCheck.filter_too_much]
@@ -95,3 +96,8 @@ def several(spark: SparkSession) -> SparkSession:
         if name.startswith("spark.sql."):
             found.conf.set(name, value)
     return found
+
+
+@pytest.fixture(scope="session")
+def engine(spark: SparkSession) -> Engine:
+    return Engine(spark)

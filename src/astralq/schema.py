@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from decimal import ROUND_HALF_UP, Context, Decimal
-from typing import Any
+from typing import Any, TypeGuard
 
 from astralq.errors import DataError, SchemaError, nearest
 from astralq.timeline import MAX_INSTANT, MIN_INSTANT
@@ -83,6 +83,11 @@ def parse_type(text: str) -> Type:
 _RANGES = {"INT": 2**31, "BIGINT": 2**63, "INTERVAL": 2**63}
 
 
+def _is_int(value: object) -> TypeGuard[int]:
+    """An integer of any kind, a Duration too, but no BOOLEAN."""
+    return isinstance(value, int) and not isinstance(value, bool)
+
+
 def fits(value: Any, type_: Type) -> bool:
     """Whether a Python value is one of the type's; NULL is one of every type's.
 
@@ -94,9 +99,9 @@ def fits(value: Any, type_: Type) -> bool:
     match type_.name:
         case "INT" | "BIGINT" | "INTERVAL":
             limit = _RANGES[type_.name]
-            return type(value) is int and -limit <= value < limit
+            return _is_int(value) and -limit <= value < limit
         case "TIMESTAMP":
-            return type(value) is int and MIN_INSTANT <= value <= MAX_INSTANT
+            return _is_int(value) and MIN_INSTANT <= value <= MAX_INSTANT
         case "DOUBLE":
             return type(value) is float
         case "DECIMAL":

@@ -17,8 +17,14 @@ from astralq.errors import TimeError, nearest
 Instant = NewType("Instant", int)
 """A point of the timeline, in microseconds since the epoch (000 D1, 001 D10, 002 D4)."""
 
-Duration = NewType("Duration", int)
-"""A length of time in microseconds."""
+
+class Duration(int):
+    """A length of time in microseconds; a type of its own, so that it is not taken for a number of rows.
+
+    >>> isinstance(Duration(5), int), Duration(5) + 1
+    (True, 6)
+    """
+
 
 Position = NewType("Position", int)
 """The place of a tuple in its stream: 0, 1, 2, …; -1 stands before the first."""
@@ -83,7 +89,7 @@ _PRINTED = [
 _QUANTITY = re.compile(r"\s*([+-]?\d+(?:\.\d+)?)\s*([A-Za-zµ]+)\s*")
 
 
-def duration(value: str | timedelta) -> Duration:
+def duration(value: str | timedelta | Duration) -> Duration:
     """Reads a duration; whatever is not a whole number of microseconds is an error.
 
     >>> duration("30 min")
@@ -91,6 +97,8 @@ def duration(value: str | timedelta) -> Duration:
     >>> duration("1 hour 30 minutes") == duration("90 min") == duration("1.5 h")
     True
     """
+    if isinstance(value, Duration):
+        return value
     if isinstance(value, timedelta):
         return Duration(value // timedelta(microseconds=1))
     if not isinstance(value, str):

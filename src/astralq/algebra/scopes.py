@@ -223,7 +223,7 @@ def _check_rule_window(scope: Scope, j: int, e: Instant, before: Bounds) -> Boun
         match bound:
             case OfInstant():
                 found = bound.function(e)
-                if type(found) is not int:
+                if not isinstance(found, int) or isinstance(found, bool):
                     raise WindowError(f"{here} has the bound {bound.text} = {found!r}, which is not a whole number")
                 return found
             case Back() if scope.measure is Measure.TIME:

@@ -7,7 +7,8 @@ from functools import cached_property
 
 from astralq.algebra.base import RELATION_HINT, STAMP, STREAM_HINT, Kind, Operator, expect
 from astralq.algebra.domain import at_last_batch
-from astralq.algebra.relational import Join, JoinKind, Product, Project, check_condition
+from astralq.algebra.relational import Join, JoinKind, Product, Project, Rename, Select, check_condition
+from astralq.algebra.sources import SensedSource, StartedAt, StreamSource
 from astralq.algebra.streamers import IStream
 from astralq.algebra.windows import Window, last_batch, unbounded
 from astralq.errors import PlanError
@@ -155,7 +156,7 @@ class BandJoin(Composite):
         if self.within is not None and self.within_rows is not None:
             raise PlanError("a band join is by time or by position, not both", hint="give one of them")
         for d in (self.within, self.within_rows):
-            if d is not None and type(d) is not int:
+            if d is not None and (not isinstance(d, int) or isinstance(d, bool)):
                 raise PlanError(f"the band {d!r} is not a whole number", hint="give an integer of rows, or a duration")
             if d is not None and d < 0:
                 raise PlanError("the band is negative", hint="two tuples differ by at least 0")
@@ -169,6 +170,31 @@ class BandJoin(Composite):
             return f"BAND JOIN WITHIN {self.within_rows} ROWS ON {self.condition}"
         d = "∞" if self.within is None else format_duration(self.within)
         return f"BAND JOIN WITHIN {d} ON {self.condition}"
+
+
+def timestamp_attribute(stream: Operator) -> str | None:
+    """The attribute that holds each tuple's own timestamp; None where a stream has none, as behind a streamer."""
+    match stream:
+        case StreamSource():
+            return stream.timestamp and stream.declared[stream.timestamp].name
+        case SensedSource():
+            return stream.declared[stream.time].name
+        case Select() | Spread() | StartedAt() | LookupJoin():
+            return timestamp_attribute(stream.children[0])
+        case Rename():
+            below = timestamp_attribute(stream.child)
+            return below and dict(stream.names).get(below, below)
+        case Project():
+            below = timestamp_attribute(stream.child)
+            return next((n for n, e in stream.items if isinstance(e, Column) and e.name in (below, "_t")), None)
+    return None
+
+
+def common_attributes(left: Operator, right: Operator) -> tuple[str, ...]:
+    """What a natural band join compares: the common attributes but for the two timestamps (001 D34 renames t)."""
+    stamps = {(s or "").lower() for s in map(timestamp_attribute, (left, right))}
+    both = stamps if len(stamps) == 1 else set()
+    return tuple(n for n in left.schema.names if n in right.schema and n.lower() not in both)
 
 
 def _last_batch(stream: Operator) -> Window:

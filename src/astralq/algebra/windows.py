@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from datetime import time
+from datetime import time, timedelta
 from functools import cached_property
 
 from astralq.algebra.base import STREAM_HINT, Kind, Operator, expect
@@ -25,7 +25,7 @@ from astralq.algebra.scopes import Back, BatchStart, Linear, OfInstant, Scope, c
 from astralq.errors import PlanError, WindowError
 from astralq.schema import Schema
 from astralq.space import distance, is_distance
-from astralq.timeline import Instant, duration, instant
+from astralq.timeline import Duration, Instant, duration, instant
 
 
 @dataclass(frozen=True)
@@ -103,7 +103,11 @@ class Window(Operator):
         return f"WINDOW {self.spec}"
 
 
-def _amount(value: str | int, measure: Measure) -> int:
+Amount = str | int | Duration | timedelta
+"""A number of rows; or a duration or a distance, as text or, for a duration, as a timedelta."""
+
+
+def _amount(value: Amount, measure: Measure) -> int:
     """A rate, delay or width in the measure's unit: a duration, a distance, or a number of rows."""
     if measure is Measure.POSITION:
         if not isinstance(value, str) and type(value) is not int:
@@ -114,6 +118,8 @@ def _amount(value: str | int, measure: Measure) -> int:
                 raise WindowError(f"{value!r} is not a number of rows", hint="give an integer, or '5 rows'")
             return int(number)
         return value
+    if isinstance(value, Duration | timedelta) and measure is Measure.TIME:
+        return duration(value)
     if not isinstance(value, str):
         raise WindowError(
             f"{value!r} has no unit",
@@ -122,8 +128,10 @@ def _amount(value: str | int, measure: Measure) -> int:
     return duration(value) if measure is Measure.TIME else distance(value)
 
 
-def _measure(value: str | int) -> Measure:
-    """The measure that an amount is on: an integer or 'n rows', a duration, or a distance."""
+def _measure(value: Amount) -> Measure:
+    """The measure that an amount is on: an integer or 'n rows', a duration (a timedelta, too), or a distance."""
+    if isinstance(value, Duration | timedelta):
+        return Measure.TIME
     if not isinstance(value, int | str):
         raise WindowError(f"{value!r} is not an amount", hint="give a number of rows, or text such as '30 seconds'")
     if isinstance(value, int) or value.strip().lower().endswith(("row", "rows")):
@@ -131,14 +139,14 @@ def _measure(value: str | int) -> Measure:
     return Measure.DISTANCE if is_distance(value) else Measure.TIME
 
 
-def _schedule(slide: str | int) -> Periodic:
+def _schedule(slide: Amount) -> Periodic:
     """Evaluations at every slide; the first at t0, at position slide − 1, or at distance 0."""
     measure = _measure(slide)
     every = _amount(slide, measure)
     return Periodic(measure, every - 1 if measure is Measure.POSITION and every > 0 else 0, every)
 
 
-def range_(width: str, slide: str | int | None = None) -> WindowSpec:
+def range_(width: str | Duration | timedelta, slide: Amount | None = None) -> WindowSpec:
     """RANGE width [SLIDE slide]: the tuples in [e − width, e] (000 §6.1.1 and §6.1.2).
 
     Without a slide it is evaluated at every entry and exit. The slide is a duration, or a number of rows
@@ -165,7 +173,7 @@ def now() -> WindowSpec:
     return range_("0 s")
 
 
-def rows(count: int, slide: str | int = 1) -> WindowSpec:
+def rows(count: int, slide: Amount = 1) -> WindowSpec:
     """ROWS count [SLIDE slide]: the last tuples, every slide rows, or every duration or distance.
 
     >>> str(rows(30, slide="1 min"))
@@ -260,7 +268,7 @@ def from_to(start: str | int, end: str | int, slide: str | int) -> WindowSpec:
     return WindowSpec(schedule, Scope(schedule.measure, Back(back[0]), Back(back[1])))
 
 
-def general(alpha: tuple[int | str, int | str], beta: tuple[int | str, int | str], rate: str | int) -> WindowSpec:
+def general(alpha: tuple[Amount, Amount], beta: tuple[Amount, Amount], rate: Amount) -> WindowSpec:
     """The general (α, β, r) with α(j) = a·j + b and β(j) = c·j + d, first evaluated at β(0) (001 D26).
 
     Times are relative to t0, positions count from 0. (start, end, rate, start_adv, end_adv) of 000 §6.1.3 is
@@ -268,6 +276,8 @@ def general(alpha: tuple[int | str, int | str], beta: tuple[int | str, int | str
 
     >>> str(general((100, 91), (100, 100), rate=100))
     '[ALPHA 100*j + 91 BETA 100*j + 100 RATE 100 ROWS]'
+    >>> str(general((duration("2 s"), "0 s"), ("2 s", "3 s"), rate=duration("2 s")))
+    '[ALPHA 2 SECONDS*j BETA 2 SECONDS*j + 3 SECONDS RATE 2 SECONDS]'
     """
     measure = _measure(rate)
     if len(alpha) != 2 or len(beta) != 2:

@@ -331,7 +331,8 @@ class QueryBinder:
             entries = [e for e in scope.entries if not alias or (e.alias or "").lower() == alias.lower()]
             if not entries:
                 raise ExpressionError(f"{alias!r} is not in FROM").at(self.span(node))
-            return [(n, Column(scope.schema[a].type, a)) for e in entries for n, a in e.columns]
+            columns = [c for e in entries for c in e.columns] if alias else scope.columns
+            return [(n, Column(scope.schema[a].type, a)) for n, a in columns]
         if isinstance(node, exp.Anonymous) and str(node.this).lower() == "stamps":
             return self._stamps(scope)
         bound = self._condition(scope, unaliased(node))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 from sqlglot import exp
@@ -16,7 +17,7 @@ from astralq.algebra.scopes import Back
 from astralq.algebra.scopes import Scope as WindowScope
 from astralq.algebra.sneeql import RowWindows, Scan, TimeWindows, WindowsProduct
 from astralq.algebra.sources import RelationSource, StartedAt
-from astralq.algebra.stream_ops import BandJoin, LookupJoin, Spread, StreamJoin, StreamProduct
+from astralq.algebra.stream_ops import BandJoin, LookupJoin, Spread, StreamJoin, StreamProduct, timestamp_attribute
 from astralq.algebra.streamers import IStream
 from astralq.algebra.ticks import Tick
 from astralq.algebra.windows import Window, WindowSpec, last_batch, unbounded
@@ -85,7 +86,7 @@ class FromBinder:
     def _finished(self, scope: Scope, pending: bool) -> Scope:
         if not pending:
             return scope
-        return Scope(_simplest(IStream(scope.operator)), scope.entries, scope.outer)
+        return replace(scope, operator=_simplest(IStream(scope.operator)))
 
     def _span_of(self, node: exp.Expression) -> Span | None:
         if "start" not in node.meta:
@@ -120,7 +121,7 @@ class FromBinder:
             Entry(e.alias, [(n, new[a]) for n, a in e.columns], {n: new[a] for n, a in e.hidden.items()})
             for e in scope.entries
         ]
-        return Scope(operator, entries, self.outer)
+        return Scope(operator, entries, self.outer, [(n, new[a]) for n, a in scope.columns])
 
     def _renamed(self, item: Item, operator: Operator) -> Operator:
         """FROM item AS alias(a, b, …) gives the attributes new names."""
@@ -275,7 +276,7 @@ class FromBinder:
             raise SchemaError(f"{twice[0]!r} is in FROM twice", hint="give one of them another alias")
         how = _kind(join)
         both = Scope(_placeholder(left, right), [*left.entries, *right.entries], self.outer)
-        condition, kept = self._condition(both, left, right, join)
+        condition, kept, using = self._condition(both, left, right, join)
         a, b = left.operator, right.operator
         if a.kind is Kind.WINDOWS or b.kind is Kind.WINDOWS:
             if how is not JoinKind.INNER:
@@ -301,20 +302,21 @@ class FromBinder:
             plain = join.args.get("on") is None and condition == TRUE and how is JoinKind.INNER
             operator = Product(sides[0], sides[1]) if plain else Join(sides[0], sides[1], condition, how)
         entries = left.entries if how in (JoinKind.SEMI, JoinKind.ANTI) else [*left.entries, *kept]
+        star = _star(left, right if len(entries) > len(left.entries) else None, using)
         if kept is not right.entries and how in (JoinKind.RIGHT, JoinKind.FULL):
-            operator, entries = _coalesced(operator, left, right, kept)
-        return Scope(operator, entries, self.outer), pending
+            operator, entries, moved = _coalesced(operator, left, right, kept)
+            star = [(n, moved.get(a, a)) for n, a in star]
+        return Scope(operator, entries, self.outer, star), pending
 
-    def _condition(self, both: Scope, left: Scope, right: Scope, join: exp.Join) -> tuple[Expr, list[Entry]]:
-        """The condition of ON, USING or NATURAL; and the right side's columns that are still to be named."""
+    def _condition(self, both: Scope, left: Scope, right: Scope, join: exp.Join) -> tuple[Expr, list[Entry], list[str]]:
+        """The condition of ON, USING or NATURAL; the right side's items as they can be named then; what is common."""
         if join.args.get("on") is not None:
-            return ScopeBinder(both, self.env.regions, self.env.source).bind(join.args["on"]), right.entries
+            return ScopeBinder(both, self.env.regions, self.env.source).bind(join.args["on"]), right.entries, []
         names = [n.name for n in join.args.get("using") or []]
         if (join.args.get("method") or "").upper() == "NATURAL":
-            mine = {n.lower() for e in left.entries for n, _ in e.columns}
-            names = [n for e in right.entries for n, _ in e.columns if n.lower() in mine]
+            names = _natural(left, right, join.args.get("within") is not None)
         if not names:
-            return TRUE, right.entries
+            return TRUE, right.entries, []
         condition: Expr = TRUE
         for name in names:
             pair = [s.resolve(name, None) for s in (left, right)]
@@ -329,28 +331,49 @@ class FromBinder:
             )
             for e in right.entries
         ]
-        return condition, kept
+        return condition, kept, [n.lower() for n in names]
+
+
+def _natural(left: Scope, right: Scope, band: bool) -> list[str]:
+    """The common attributes, in the left side's order; in a band join without the two timestamps (001 D34)."""
+    there = {n.lower(): a for n, a in right.columns}
+    common = [(n, a, there[n.lower()]) for n, a in left.columns if n.lower() in there]
+    if not band:
+        return [n for n, _, _ in common]
+    stamps = tuple(timestamp_attribute(s.operator) for s in (left, right))
+    return [n for n, a, b in common if (a, b) != stamps]
 
 
 class BrokenNameError(AstralError):
     """A name whose declaration was wrong, which has been told already."""
 
 
-def _coalesced(operator: Operator, left: Scope, right: Scope, kept: list[Entry]) -> tuple[Operator, list[Entry]]:
+def _star(left: Scope, right: Scope | None, using: list[str]) -> list[tuple[str, str]]:
+    """What * shows: the attributes of USING or NATURAL first, as in Spark, then the left side's, then the right's."""
+    first = [c for n in using for c in left.columns if c[0].lower() == n]
+    others = [c for c in (right.columns if right is not None else []) if c[0].lower() not in using]
+    return [*first, *(c for c in left.columns if c not in first), *others]
+
+
+def _coalesced(
+    operator: Operator, left: Scope, right: Scope, kept: list[Entry]
+) -> tuple[Operator, list[Entry], dict[str, str]]:
     """USING in a right or full join: a common attribute has the value of the side that is there."""
     visible = {n.lower() for e in kept for n, _ in e.columns}
     common = [n for e in right.entries for n, _ in e.columns if n.lower() not in visible]
     taken = {n.lower() for n in operator.schema.names}
     items: list[Named] = [(a.name, Column(a.type, a.name)) for a in operator.schema]
     entries = [Entry(e.alias, list(e.columns), dict(e.hidden)) for e in left.entries]
+    moved: dict[str, str] = {}
     for name in common:
         sides = [Column(s.operator.schema[a].type, a) for s in (left, right) if (a := s.resolve(name, None))]
         both = unique(f"{name}_both", taken)
         items.append((both, call("coalesce", *sides)))
+        moved |= {a: both for e in entries for n, a in e.columns if n.lower() == name.lower()}
         for e in entries:
             e.hidden |= {n.lower(): a for n, a in e.columns if n.lower() == name.lower()}
             e.columns = [(n, both if n.lower() == name.lower() else a) for n, a in e.columns]
-    return Project(operator, tuple(items)), [*entries, *kept]
+    return Project(operator, tuple(items)), [*entries, *kept], moved
 
 
 def _placeholder(left: Scope, right: Scope) -> Operator:

@@ -42,6 +42,12 @@ class Scope:
     operator: Operator
     entries: list[Entry]
     outer: Scope | None = None
+    star: list[tuple[str, str]] | None = None
+
+    @property
+    def columns(self) -> list[tuple[str, str]]:
+        """What * shows, in order, as (name in the query, attribute of the operator)."""
+        return [c for e in self.entries for c in e.columns] if self.star is None else self.star
 
     @property
     def taken(self) -> set[str]:

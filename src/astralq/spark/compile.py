@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
-from functools import cached_property, partial
+from functools import partial
 
 from astralq.algebra.base import Kind, Operator
-from astralq.algebra.domain import Custom, Domain, Shift
+from astralq.algebra.domain import AtInstant, Custom, Domain, Floor, Shift
 from astralq.algebra.relational import (
     Distinct,
     Divide,
@@ -44,7 +44,9 @@ from astralq.spark.edges import current
 from astralq.spark.expressions import reads_position
 from astralq.spark.frames import RelationFrame, StreamFrame, WindowsFrame
 from astralq.spark.memory import edge_name
-from astralq.timeline import BatchId
+from astralq.timeline import BatchId, Duration, Instant
+
+NOTHING = Duration(0)
 
 
 @dataclass
@@ -53,12 +55,26 @@ class Compiler:
 
     run: Run
     moment: BatchId | None = None  # where only one state is wanted: operators are pointwise, so that leaves are cut
+    back: Duration | None = NOTHING  # how far before the run's start states are looked at; None: nobody knows
+    whole: Compiler | None = field(default=None, repr=False)
     _streams: dict[Operator, StreamFrame] = field(default_factory=dict)
 
-    @cached_property
+    @property
     def _whole(self) -> Compiler:
         """For what is below a leaf: all of its history."""
-        return Compiler(self.run)
+        if self.moment is None and self.back == NOTHING:
+            return self
+        if self.whole is None:
+            self.whole = Compiler(self.run)
+        return self.whole
+
+    def _looking_back(self, op: Domain) -> Compiler:
+        """For what is below a past state: the states that it looks at."""
+        by = op.transform_.by if isinstance(op.transform_, Shift) else None
+        if isinstance(op.transform_, Floor):
+            by = op.transform_.every
+        back = None if by is None or self.back is None else Duration(self.back + by)
+        return Compiler(self.run, None, back, self._whole, self._whole._streams)
 
     # Streams
 
@@ -181,8 +197,24 @@ class Compiler:
 
         `want` says what is wanted in an epoch; all operators but σ, Π and ρ want what their children hold.
         """
-        if self.moment is not None and isinstance(op, RelationSource | StartedAt | Window | Domain | Tick):
-            return _held_at(self._whole.relation(op, ordered=ordered), self.moment)
+        if self.moment is not None:
+            return self._state(op, self.moment, ordered=ordered)
+        return self._relation(op, ordered=ordered, want=want)
+
+    def _state(self, op: Operator, moment: BatchId, *, ordered: bool) -> RelationFrame:
+        """The rows that hold at one batch identifier, from it on; other states are not computed: they could fail."""
+        if isinstance(op, Domain) and self.run.memory is None:
+            past = domain.looked_at(op, moment, self.run)
+            if past is not None:
+                below = Compiler(self.run, past, NOTHING, self._whole).relation(op.child, ordered=ordered)
+                return domain.seen_at(op, _held_at(below, past), moment, self.run)
+        if isinstance(op, RelationSource | StartedAt | Window | Domain | Tick):
+            return _held_at(self._whole.relation(op, ordered=ordered), moment)
+        found = self._relation(op, ordered=ordered)
+        # A global aggregate has a row of nothing before the moment, too.
+        return _held_at(found, moment) if isinstance(op, GroupBy) and not op.keys else found
+
+    def _relation(self, op: Operator, *, ordered: bool, want: Want = Want.HELD) -> RelationFrame:
         run = self.run
         match op:
             case RelationSource():
@@ -228,14 +260,31 @@ class Compiler:
         if fixed is not None:
             return fixed
         other = None if op.other is None else self.stream(op.other)
-        return domain.domain(op, self.relation(op.child, ordered=ordered), other, self.run, edge=edge)
+        if self.run.memory is None and (at_once := self._fixed(op, ordered=ordered)) is not None:
+            return at_once
+        child = self._looking_back(op).relation(op.child, ordered=ordered)
+        return domain.domain(op, child, other, self.run, edge=edge)
+
+    def _fixed(self, op: Domain, *, ordered: bool) -> RelationFrame | None:
+        """R^ts of a batch run: of its child only the state at ts is computed."""
+        if not isinstance(op.transform_, AtInstant):
+            return None
+        past = BatchId(self.run.start_instant if op.transform_.at is None else op.transform_.at, 0)
+        below = Compiler(self.run, past, NOTHING, self._whole).relation(op.child, ordered=ordered)
+        return domain.domain(op, _held_at(below, past), None, self.run)
 
     def _seen(self, frame: RelationFrame, exprs: Sequence[Expr]) -> RelationFrame:
-        """Without the rows that begin after the end, where expressions could fail on them: nobody sees those rows."""
-        # In an epoch panes of later windows are there already, and not yet full.
-        if not (frame.unseen or self.run.memory is not None) or not any(can_fail(e) for e in exprs):
+        """Without the rows of states that nobody observes, where expressions could fail on them."""
+        if not any(can_fail(e) for e in exprs):
             return frame
-        return replace(frame, df=frame.df.where(le(frame.start, literal(self.run.last))), unseen=False)
+        # In an epoch panes of later windows are there already, and not yet full.
+        if frame.unseen or self.run.memory is not None:
+            frame = replace(frame, df=frame.df.where(le(frame.start, literal(self.run.last))), unseen=False)
+        if self.moment is None and self.run.memory is None and self.back is not None:
+            first = self.run.seen_from
+            observed = BatchId(Instant(first.t - self.back), first.i if self.back == 0 else 0)
+            frame = replace(frame, df=frame.df.where(lt(literal(observed), frame.end)))
+        return frame
 
     def _binary(self, op: Operator, *, ordered: bool) -> RelationFrame:
         run = self.run

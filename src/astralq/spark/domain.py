@@ -65,6 +65,32 @@ def _moved(op: Domain, frame: RelationFrame, other: StreamFrame | None, run: Run
     raise AssertionError(op)
 
 
+def looked_at(op: Domain, moment: BatchId, run: Run) -> BatchId | None:
+    """f(moment): which state of its child the relation shows there; None where the data decide it."""
+    match op.transform_:
+        case AtInstant(instant):
+            return BatchId(run.start_instant if instant is None else instant, 0)
+        case Shift(by):
+            return BatchId(Instant(moment.t - by), moment.i)
+        case Floor(every):
+            return BatchId(Instant(moment.t - (moment.t - run.t0) % every), 0)
+        case Custom():
+            return op.transform_.f(moment)
+    return None
+
+
+def seen_at(op: Domain, frame: RelationFrame, moment: BatchId, run: Run) -> RelationFrame:
+    """The child's rows at the state that is looked at as the relation's at the moment; none where c does not hold."""
+    during: Intervals | None = op.during
+    if during is None and isinstance(op.transform_, AtInstant):
+        during = ((run.start_instant if op.transform_.at is None else op.transform_.at, None),)
+    elif during is None and isinstance(op.transform_, Floor):
+        during = ((run.t0, None),)
+    if during is not None and not any(a <= moment.t and (b is None or moment.t < b) for a, b in during):
+        frame = replace(frame, df=frame.df.where(lit(False)))
+    return frame.with_interval(at(moment.t), at(NEVER), endless=True, shared=True)
+
+
 def _fixed(op: Domain, always: RelationFrame, moment: Instant) -> RelationFrame:
     return _during(always, op.during if op.during is not None else ((moment, None),))
 
