@@ -109,7 +109,17 @@ class DataError(AstralError):
 
 
 class EvaluationError(AstralError):
-    """A value that cannot be computed: division by zero, overflow, a cast that fails (Spark's ANSI mode)."""
+    """A value that cannot be computed: division by zero, overflow, a cast that fails (Spark's ANSI mode).
+
+    `expr` is the expression that failed, if that is known.
+    """
+
+    def __init__(
+        self, message: str, *, hint: str | None = None, span: Span | None = None, expr: object | None = None
+    ) -> None:
+        super().__init__(message if expr is None else f"{message}, in {expr}", hint=hint, span=span)
+        self.reason = message
+        self.expr = expr
 
 
 def nearest(name: str, known: Iterable[str], alike: float = 0.6) -> str | None:

@@ -74,7 +74,7 @@ def on_spark(
     partitions: int | None = None,
 ) -> Rows:
     op = operator_of(query)
-    answer = engine.answer(op, frames(engine.spark, op, data, partitions, (t0, until)), t0=t0, until=until, at=at)
+    answer, _ = engine.answered(op, frames(engine.spark, op, data, partitions, (t0, until)), t0=t0, until=until, at=at)
     columns: tuple[Attribute, ...] = op.schema.attributes if at is not None else answer_columns(op)
     return [tuple(r) for r in plain(answer, columns).collect()]
 

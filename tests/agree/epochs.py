@@ -33,8 +33,12 @@ def in_epochs(
     t0: Instant | None = None,
     always_trim: bool = True,
     new_rows: int | None = None,
+    set_aside: dict[str, Rows] | None = None,
 ) -> Rows:
-    """The answers of epochs that end at these watermarks, one behind the other; each is said to have so many rows."""
+    """The answers of epochs that end at these watermarks, one behind the other; each is said to have so many rows.
+
+    `set_aside` gets the changes of logs that found nothing.
+    """
     op = operator_of(query)
     memory = InSession(always_trim)
     whole = frames(engine.spark, op, data)
@@ -49,6 +53,9 @@ def in_epochs(
             rows = [tuple(r) for r in plain(answer, (*answer_columns(op), PLACE)).collect()]
             assert [r[-1] for r in rows] == list(range(len(found), len(found) + len(rows)))
             found += [r[:-1] for r in rows]
+        for name, rows_of in memory.unmatched.items() if set_aside is not None else ():
+            assert set_aside is not None
+            set_aside.setdefault(name, []).extend(map(tuple, rows_of().collect()))
         memory.advance()
         since = watermark
     return found

@@ -11,7 +11,7 @@ from astralq import rows
 from astralq.algebra.sources import Origin
 from astralq.printing.values import text
 from astralq.schema import TIMESTAMP
-from tests.cli.support import Desk, printed, readings, refused, stored
+from tests.cli.support import Desk, astralq, printed, readings, refused, stored
 from tests.support import sec
 
 LAST = readings()[rows(1)].select("sensor, value")
@@ -65,7 +65,11 @@ def test_until_is_inclusive(desk: Desk) -> None:
 
 def test_a_given_start_is_the_querys_t0(desk: Desk) -> None:
     file = desk.file("q.aql", readings().select("sensor"), t0=sec(6))
-    assert printed("run", file, "--format", "csv", "--time", "seconds") == "t,i,sensor\n7.5,0,1\n"
+    result = astralq("run", file, "--format", "csv", "--time", "seconds")
+    assert result.stdout == "t,i,sensor\n7.5,0,1\n"
+    assert result.stderr == (
+        f"{file}: query 1, line 1: 2 tuples of s are before the start, 1970-01-01T00:00:06Z, and were left out\n"
+    )
 
 
 def test_every_type_has_its_form_in_json(desk: Desk) -> None:
@@ -207,10 +211,37 @@ def test_nothing_is_left_where_writing_fails(desk: Desk) -> None:
     assert sorted(desk.folder.iterdir()) == sorted([*before, desk.folder / "r.aql"])
 
 
-def test_a_file_stays_as_it_was_where_a_later_query_fails(desk: Desk) -> None:
+def test_a_file_gets_the_answers_that_there_are_where_another_query_fails(desk: Desk) -> None:
+    file = desk.file("q.aql", readings("none.csv"), readings().select("sensor"), readings("none.csv"))
+    result = astralq("run", file, "--out", "a.csv", "--time", "seconds")
+    assert (result.exit_code, result.stdout) == (2, "")
+    assert (desk.folder / "a.csv").read_text() == "_q,t,i,sensor\n2,5,0,1\n2,5,0,2\n2,7.5,0,1\n"
+    assert [line.split(": ")[1] for line in result.stderr.splitlines() if line.startswith(file)] == [
+        "query 1, line 1",
+        "query 3, line 1",
+    ]
+
+
+def test_a_file_stays_as_it_was_where_no_query_can_be_answered(desk: Desk) -> None:
     (desk.folder / "a.csv").write_text("old")
-    refused("run", desk.file("q.aql", LAST, readings("none.csv")), "--out", "a.csv")
+    refused("run", desk.file("q.aql", readings("none.csv")), "--out", "a.csv")
     assert (desk.folder / "a.csv").read_text() == "old"
+
+
+def test_an_answer_is_printed_though_another_query_fails_while_it_is_computed(desk: Desk) -> None:
+    failing = readings().select("sensor div 0 AS x")
+    file = desk.file("q.aql", failing, readings().select("sensor"), failing)
+    csv = astralq("run", file, "--format", "csv", "--time", "seconds")
+    assert (csv.exit_code, csv.stdout) == (2, "_q,t,i,sensor\n2,5,0,1\n2,5,0,2\n2,7.5,0,1\n")
+    table = astralq("run", file, "--time", "seconds")
+    assert (table.exit_code, table.stdout.splitlines()[:2]) == (2, ["-- query 2", "  t  i  sensor"])
+    assert [csv.stderr.count("division by zero, in sensor DIV 0"), table.stderr == csv.stderr] == [2, True]
+
+
+def test_an_error_names_aggregates_as_they_were_written(desk: Desk) -> None:
+    query = readings().where("sensor = 2")[rows(2)].aggregate("count(*) div count(value) AS x")
+    file = desk.file("q.aql", query)
+    assert "query 1, line 1: division by zero, in count(*) DIV count(value)\n" in refused("run", file)
 
 
 # INSERT INTO
@@ -228,7 +259,7 @@ def test_an_answer_that_is_inserted_goes_there_and_not_to_the_output(desk: Desk)
 
 def test_inserting_where_the_model_cannot_write_is_an_error(desk: Desk) -> None:
     kafka = desk.file("q.aql", readings(), sinks=[Origin("kafka", "topic")])
-    assert "q.aql: INSERT INTO kafka is for continuous runs" in refused("run", kafka)
+    assert "q.aql: query 1, line 1: INSERT INTO kafka is for continuous runs" in refused("run", kafka)
     same = desk.file("q.aql", readings(), readings(), sinks=[Origin("csv", "a.csv"), Origin("csv", "a.csv")])
     assert "two queries are inserted into" in refused("run", same)
-    assert not (desk.folder / "a.csv").exists()
+    assert (desk.folder / "a.csv").exists(), "the first query answers for itself"

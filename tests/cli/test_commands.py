@@ -39,8 +39,9 @@ def test_the_errors_of_all_files_are_told_and_nothing_runs(desk: Desk) -> None:
 
 def test_an_error_in_the_data_leaves_no_output(desk: Desk) -> None:
     (desk.folder / "bad.csv").write_text("sensor,value,ts\n1,abc,1970-01-01\n")
-    file = desk.file("q.aql", readings(), readings("bad.csv"))
-    assert refused("run", file) == f"{file}: bad.csv, row 1 (line 2): 'abc' in 'value' is not a DOUBLE\n"
+    file = desk.file("q.aql", readings("bad.csv"))
+    said = f"{file}: query 1, line 1: bad.csv, row 1 (line 2): 'abc' in 'value' is not a DOUBLE\n"
+    assert refused("run", file) == said
 
 
 def test_a_query_file_that_is_not_there_is_an_error_with_the_nearest(desk: Desk) -> None:

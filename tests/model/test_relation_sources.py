@@ -80,11 +80,16 @@ def test_a_deletion_takes_out_one_of_several_equal_rows() -> None:
 
 
 def test_a_row_that_comes_back_is_the_same_tuple_unless_an_equal_one_was_there_just_before() -> None:
-    """By φ, the row of 3 is that of 1; the one of 7 came when the one of 6 was there, and is another."""
+    """By φ, the row of 3 is that of 1; the one of 7 came when the one of 6 was there, and is another.
+
+    A '-' and an equal '+' of one timestamp cancel, without effect on φ.
+    """
     returned: Data = {"R": [("a", "+", sec(1)), ("a", "-", sec(2)), ("a", "+", sec(3))]}
     assert at(LOG.intersection(LOG.delayed("2 s")), returned, 3) == [("a",)]
-    replaced: Data = {"R": [("a", "+", sec(6)), ("a", "-", sec(7)), ("a", "+", sec(7))]}
-    assert at(LOG.intersection(LOG.delayed("1 s")), replaced, 7) == []
+    doubled: Data = {"R": [("a", "+", sec(6)), ("a", "+", sec(7)), ("a", "-", sec(8))]}
+    assert at(LOG.intersection(LOG.delayed("2 s")), doubled, 8) == []
+    cancelled: Data = {"R": [("a", "+", sec(6)), ("a", "-", sec(7)), ("a", "+", sec(7))]}
+    assert at(LOG.intersection(LOG.delayed("1 s")), cancelled, 7) == [("a",)]
 
 
 def test_with_a_key_an_insertion_replaces() -> None:

@@ -88,6 +88,47 @@ def test_rows_that_cannot_be_used_are_set_aside_with_the_reason(spark: SparkSess
     assert "it has no 'ts', so no timestamp" in reasons["1,2.5,"]
 
 
+def rejected_by(found: Live, source: str) -> dict[str, str]:
+    """The rows that the query could not use, with the reasons."""
+    files = sorted((found.checkpoint / "rejected" / source).glob("1-*/part-*"))
+    lines = [json.loads(line) for f in files for line in f.read_text().splitlines()]
+    return {r["row"]: r["reason"] for r in lines}
+
+
+def test_tuples_before_the_start_are_set_aside_and_counted(spark: SparkSession, tmp_path: Path) -> None:
+    found = live(spark, tmp_path, S + "ISTREAM(SELECT k, v FROM s [NOW]);")
+    for lines in (["1,1,-5", "2,2,-1"], ["3,3,-1", "4,4,2"], ["5,5,9"]):
+        found.feed("s", lines)
+        with found.opened() as run:
+            found.go_on(run)
+    found.close()
+    with found.opened() as run:
+        assert run.epochs.standings["1"].rejected == 3
+    assert [r[2] for r in found.answer()] == [4, 5]
+    reasons = rejected_by(found, "s")
+    assert sorted(json.loads(row)["k"] for row in reasons) == [1, 2, 3]
+    assert set(reasons.values()) == {"it is before the start, 1970-01-01T00:00:00Z"}
+
+
+def test_deletions_that_find_nothing_are_set_aside_and_counted(spark: SparkSession, tmp_path: Path) -> None:
+    text = "CREATE RELATION r (op STRING, id INT, ts BIGINT) FROM csv 'r' CHANGES BY op AT ts UNIT SECONDS;"
+    found = live(spark, tmp_path, text + "SELECT * FROM r;")
+    for lines in (["+,1,1", "-,2,1"], ["-,1,3", "-,1,4"], ["+,3,5", "-,3,5", "+,4,9"]):
+        found.feed("r", lines)
+        with found.opened() as run:
+            found.go_on(run)
+    found.close()
+    with found.opened() as run:
+        assert run.epochs.standings["1"].rejected == 2
+    assert found.answer() == found.historic()
+    reasons = rejected_by(found, "r")
+    assert sorted((json.loads(row)["id"], json.loads(row)["t"]) for row in reasons) == [
+        (1, "1970-01-01T00:00:04.000Z"),
+        (2, "1970-01-01T00:00:01.000Z"),
+    ]
+    assert set(reasons.values()) == {"its '-' found no row to take out"}
+
+
 def test_files_are_read_however_old_they_are(spark: SparkSession, tmp_path: Path) -> None:
     found = live(spark, tmp_path, S + "ISTREAM(SELECT k FROM s [NOW]);")
     found.feed("s", ["1,1,1"], modified=1_700_000_000.0)

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any, Self
 
-from astralq.algebra import domain, sneeql
+from astralq.algebra import domain, sneeql, stream_ops
 from astralq.algebra.base import Kind, Operator
-from astralq.algebra.grouping import group, unique, uniquely_named
+from astralq.algebra.grouping import group, uniquely_named
 from astralq.algebra.relational import (
     Distinct,
     Divide,
@@ -26,15 +26,7 @@ from astralq.algebra.relational import (
     same_attributes,
 )
 from astralq.algebra.sources import RelationSource, SensedSource, StartedAt, StreamSource
-from astralq.algebra.stream_ops import (
-    BandJoin,
-    Composite,
-    LookupJoin,
-    Spread,
-    StreamJoin,
-    StreamProduct,
-    common_attributes,
-)
+from astralq.algebra.stream_ops import BandJoin, Composite, LookupJoin, Spread, StreamJoin, StreamProduct
 from astralq.algebra.streamers import DStream, Identity, IStream, RStream
 from astralq.algebra.windows import Window, WindowSpec, unbounded
 from astralq.errors import ExpressionError, PlanError
@@ -160,15 +152,8 @@ class StreamQuery(Query):
         def build(right: Operator, condition: Expr) -> Operator:
             return BandJoin(self.operator, right, condition, d, rows)
 
-        if on is not None:
-            return StreamQuery(_natural_or_on(self.operator, other.operator, on, build, keeps_right=True))
-        # Where both timestamps have one name, the right one gets another: it is not compared (001 D34).
-        left, right = self.operator, other.operator
-        common = common_attributes(left, right)
-        taken = {n.lower() for n in (*left.schema.names, *right.schema.names)}
-        apart = [n for n in left.schema.names if n in right.schema and n not in common]
-        right = Rename(right, tuple((n, unique(n, taken)) for n in apart)) if apart else right
-        return StreamQuery(_natural_or_on(left, right, None, build, keeps_right=True))
+        right = other.operator if on is not None else stream_ops.timestamps_apart(self.operator, other.operator)
+        return StreamQuery(_natural_or_on(self.operator, right, on, build, keeps_right=True))
 
     def windows(self, start: str | int, end: str | int, slide: str | int) -> WindowsQuery:
         """SNEEql's stream of windows FROM NOW-start TO NOW-end SLIDE slide; integers count rows (003 §4)."""

@@ -62,6 +62,25 @@ def group(
     return Project(result, above)
 
 
+def as_written(e: Expr, child: Operator) -> Expr:
+    """An expression over groups as somebody wrote it: count(*) / count(k), not _count / _count_2.
+
+    >>> from astralq import relation
+    >>> means = relation("R", "id INT, v INT").aggregate("sum(v) / count(v) AS mean")
+    >>> ((_, mean),) = means.operator.items
+    >>> mean, as_written(mean, means.operator.child)
+    (_sum / _count, sum(v) / count(v))
+    """
+    while isinstance(child, Select):
+        child = child.child
+    if not isinstance(child, GroupBy):
+        return e
+    made = {name: a for name, a in child.aggregates if name.startswith("_")}
+    if isinstance(e, Column):
+        return made.get(e.name, e)
+    return e.rebuilt(tuple(as_written(c, child) for c in e.children))
+
+
 def _above(e: Expr, aggregates: dict[Expr, str], keys: dict[Expr, str], grouped: GroupBy) -> Expr:
     """The expression over the groups' rows: aggregates and keys become attributes."""
     name = aggregates.get(e) or keys.get(e)

@@ -7,6 +7,7 @@ from functools import cached_property
 
 from astralq.algebra.base import RELATION_HINT, STAMP, STREAM_HINT, Kind, Operator, expect
 from astralq.algebra.domain import at_last_batch
+from astralq.algebra.grouping import unique
 from astralq.algebra.relational import Join, JoinKind, Product, Project, Rename, Select, check_condition
 from astralq.algebra.sources import SensedSource, StartedAt, StreamSource
 from astralq.algebra.streamers import IStream
@@ -190,11 +191,14 @@ def timestamp_attribute(stream: Operator) -> str | None:
     return None
 
 
-def common_attributes(left: Operator, right: Operator) -> tuple[str, ...]:
-    """What a natural band join compares: the common attributes but for the two timestamps (001 D34 renames t)."""
-    stamps = {(s or "").lower() for s in map(timestamp_attribute, (left, right))}
-    both = stamps if len(stamps) == 1 else set()
-    return tuple(n for n in left.schema.names if n in right.schema and n.lower() not in both)
+def timestamps_apart(left: Operator, right: Operator) -> Operator:
+    """The right side of a natural band join: where both timestamps have one name, its own gets another, for they are
+    not compared (001 D34 renames t before it joins)."""
+    stamps = [timestamp_attribute(s) for s in (left, right)]
+    if None in stamps or str(stamps[0]).lower() != str(stamps[1]).lower():
+        return right
+    taken = {n.lower() for n in (*left.schema.names, *right.schema.names)}
+    return Rename(right, ((str(stamps[1]), unique(str(stamps[1]), taken)),))
 
 
 def _last_batch(stream: Operator) -> Window:

@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import io
-import shutil
 import sys
-import tempfile
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from importlib.metadata import version
@@ -16,17 +14,14 @@ import typer
 
 from astralq.algebra.state import kept_state
 from astralq.cli.answers import Question
-from astralq.cli.engines import ENGINES, CommandEngine, SparkEngine, engine_named
-from astralq.cli.formats import BY_SUFFIX, FORMATS, write_by_spark, write_parquet, write_text
-from astralq.cli.output import Write, make_folder, write_all
-from astralq.cli.progress import progress
-from astralq.cli.scripts import CommandError, Source, blamed_on, read_all, shown
-from astralq.cli.sinks import sink_file
+from astralq.cli.engines import ENGINES, SparkEngine, engine_named
+from astralq.cli.formats import BY_SUFFIX, FORMATS
+from astralq.cli.output import write_all
+from astralq.cli.run import Output, questions_of, run_all, spare_inputs
+from astralq.cli.scripts import CommandError, blamed_on, read_all
 from astralq.cli.words import Commands
-from astralq.errors import AstralError, DataError, TimeError, nearest
+from astralq.errors import AstralError, TimeError, nearest
 from astralq.language.script import DIALECTS
-from astralq.model.files import source_files
-from astralq.printing.answers import Answer
 from astralq.printing.values import TIMES
 from astralq.timeline import Duration, Instant, duration, format_instant, instant
 
@@ -148,11 +143,15 @@ def run(
     if chosen == "parquet" and out is None:
         raise typer.BadParameter("parquet is written to a file; add --out PATH", param_hint="--format")
     with _told():
-        sources = read_all(files, dialect)
-        _check_asked(sources)
-        answers, sinks = _answers(asked, sources, *moments)
-        _spare_inputs(sources, [*sinks, *([out] if out is not None else [])])
-        _write(answers, sinks, chosen, time, out, several_files=len(files) > 1)
+        sources = read_all(files, dialect, asked=True)
+        asked_of = questions_of(sources, *moments)
+        printed = [q for q in asked_of if q.statement.sink is None]
+        sinks = [q.folder / q.statement.sink.path for q in asked_of if q.statement.sink is not None]
+        spare_inputs(sources, [*sinks, *([out] if out is not None else [])])
+        output = Output(chosen, time, out, len(printed) > 1, len(files) > 1)
+        answered = run_all(asked, asked_of, output)
+    if not answered:
+        raise typer.Exit(2)
 
 
 @app.command(epilog="Example: astralq start buoys.aql --checkpoint /data/buoys --idle 30s")
@@ -186,8 +185,7 @@ def start(
     periods = [_period("--trigger", trigger), None if idle is None else _period("--idle", idle)]
     assert periods[0] is not None
     with _told():
-        (source,) = read_all([file], dialect)
-        _check_asked([source])
+        (source,) = read_all([file], dialect, asked=True)
         with Told(progress) as tell:
             status = start_all(
                 source,
@@ -214,8 +212,7 @@ def explain(
 ) -> None:
     """Show the plans of a file's queries; - is standard input."""
     with _told():
-        (source,) = read_all([file], dialect)
-        _check_asked([source])
+        (source,) = read_all([file], dialect, asked=True)
         engine = SparkEngine(master, tuple(pair.partition("=")[::2] for pair in conf or [])) if spark else None
         queries = source.script.queries
         for k, query in enumerate(queries):
@@ -246,7 +243,7 @@ def draw(
     with _told():
         (source,) = read_all([file], dialect)
         picture = drawn(source, out, end)
-        _spare_inputs([source], [out])
+        spare_inputs([source], [out])
         write_all({out: picture})
 
 
@@ -306,99 +303,3 @@ def _check_engine(engine: str, master: str | None, conf: list[str]) -> None:
     for option, given in (("--master", master), ("--conf", conf)):
         if given:
             raise typer.BadParameter(f"{option} is for Spark, and the engine is the model", param_hint=option)
-
-
-def _check_asked(sources: Sequence[Source]) -> None:
-    for source in sources:
-        if not source.script.queries:
-            with blamed_on(source.file):
-                raise DataError("there is no query", hint="declare sources, then write a query")
-
-
-def _answers(
-    engine: CommandEngine, sources: list[Source], at: Instant | None, until: Instant | None
-) -> tuple[list[Answer], dict[Path, Write]]:
-    """The answers to all queries, and for those with INSERT INTO the files that they go to."""
-    questions = [
-        Question(k, source.file, source.folder, query, at, until or (source.wishes.until if at is None else None))
-        for k, (source, query) in enumerate(((s, q) for s in sources for q in s.script.queries), start=1)
-    ]
-    answers = []
-    sinks: dict[Path, Write] = {}
-    with progress() as tell:
-        for q in questions:
-            tell(f"query {q.number} of {len(questions)}, {shown(q.file)}")
-            with blamed_on(q.file):
-                if q.statement.sink is None:
-                    answers.append(engine.answer(q))
-                else:
-                    path, write = sink_file(q.statement.sink, q.folder, engine.answer(q))
-                    if path in sinks:
-                        raise DataError(f"two queries are inserted into {path}", hint="name two files")
-                    sinks[path] = write
-    return answers, sinks
-
-
-def _spare_inputs(sources: list[Source], targets: list[Path]) -> None:
-    """An answer never replaces a file that the run reads: its queries or their data."""
-    if not targets:
-        return
-    read = {Path(s.file).resolve() for s in sources}
-    for source in sources:
-        for query in source.script.queries:
-            read |= source_files(query.operator, source.folder)
-    for target in targets:
-        if target.resolve() in read:
-            raise DataError(
-                f"{target} is read by this run, so the answer cannot be written to it", hint="name another file"
-            )
-
-
-def _write(
-    answers: list[Answer], sinks: dict[Path, Write], format_: str, time: str, out: Path | None, *, several_files: bool
-) -> None:
-    """All files first, then standard output."""
-    files = dict(sinks)
-    if out is not None and format_ == "parquet":
-        files |= _parquet_files(answers, time, out)
-    elif out is not None:
-
-        def write(path: Path) -> None:
-            with path.open("w", encoding="utf-8", newline="") as f:
-                write_text(answers, format_, time, f, several_files=several_files)
-
-        files[out] = write
-    write_all(files)
-    if out is None:
-        _print(answers, format_, time, several_files=several_files)
-
-
-def _print(answers: list[Answer], format_: str, time: str, *, several_files: bool) -> None:
-    """To standard output, and nothing at all if anything fails: rows may be computed while they are written."""
-    if format_ == "table":
-        write_text(answers, format_, time, sys.stdout, several_files=several_files)
-    else:
-        with tempfile.TemporaryFile("w+", encoding="utf-8", newline="") as waiting:
-            write_text(answers, format_, time, waiting, several_files=several_files)
-            waiting.seek(0)
-            shutil.copyfileobj(waiting, sys.stdout)
-    sys.stdout.flush()
-
-
-def _parquet_files(answers: list[Answer], time: str, out: Path) -> dict[Path, Write]:
-    """One file; or, for several queries, a folder with a file for each."""
-
-    def writer(answer: Answer) -> Write:
-        return lambda path: write_parquet(answer, time, path)
-
-    if any(a.frame is not None for a in answers):
-        targets = [out] if len(answers) == 1 else [out / f"{a.number}.parquet" for a in answers]
-        for answer, target in zip(answers, targets, strict=True):
-            write_by_spark(answer, time, target)
-        return {}
-
-    if len(answers) == 1:
-        return {out: writer(answers[0])}
-    if answers:
-        make_folder(out)
-    return {out / f"{a.number}.parquet": writer(a) for a in answers}

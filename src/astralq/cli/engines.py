@@ -10,10 +10,11 @@ from typing import TYPE_CHECKING, Any, Protocol
 from astralq.algebra.answers import answer_columns
 from astralq.algebra.base import Kind
 from astralq.algebra.observation import check_ends
+from astralq.algebra.set_aside import SetAside
 from astralq.algebra.sources import RelationSource, SensedSource, StreamSource
 from astralq.cli.answers import Question
 from astralq.cli.scripts import shown
-from astralq.model import Change, StreamTuple, run, state
+from astralq.model import Change, StreamTuple, run, set_aside, state
 from astralq.model.files import read_sensor, read_sources
 from astralq.model.sources import acquire
 from astralq.model.values import Values
@@ -50,10 +51,12 @@ class ModelEngine:
     def answer(self, question: Question) -> Answer:
         query = question.statement
         data = read_sources(query.operator, question.folder)
+        aside = tuple(set_aside(query.operator, data, t0=query.t0))
         if _wants_state(question):
             assert question.at is not None
             rows = state(query.operator, data, question.at, t0=query.t0)
-            return Answer(question.number, shown(question.file), query.operator.schema.attributes, rows)
+            columns = query.operator.schema.attributes
+            return Answer(question.number, shown(question.file), columns, rows, set_aside=aside)
         found: list[Values] = []
         for r in run(query.operator, data, t0=query.t0, until=question.end):
             match r:
@@ -63,7 +66,7 @@ class ModelEngine:
                     found.append((r.op, r.t, r.i, *r.values))
                 case (batch, window):
                     found += [(batch.t, batch.i, *values) for values in window]
-        return Answer(question.number, shown(question.file), answer_columns(query.operator), found)
+        return Answer(question.number, shown(question.file), answer_columns(query.operator), found, set_aside=aside)
 
 
 @dataclass(frozen=True)
@@ -81,26 +84,28 @@ class SparkEngine:
         return Engine(session(self.master, dict(self.conf)))
 
     def answer(self, question: Question) -> Answer:
-        df = self.frame(question)
+        df, aside = self.frame(question)
         state_ = _wants_state(question)
         operator = question.statement.operator
         columns = operator.schema.attributes if state_ else answer_columns(operator)
-        return Answer(question.number, shown(question.file), columns, SparkRows(df, columns, question), df)
+        rows = SparkRows(df, columns, question)
+        return Answer(question.number, shown(question.file), columns, rows, df, tuple(aside))
 
-    def frame(self, question: Question) -> DataFrame:
-        """The answer as a DataFrame."""
+    def frame(self, question: Question) -> tuple[DataFrame, list[SetAside]]:
+        """The answer as a DataFrame, and what could not be used."""
         from astralq.spark.failures import told
 
         query = question.statement
         with told(), question.blamed():
             frames = self._frames(question)
-            return self.engine.answer(
+            found: tuple[DataFrame, list[SetAside]] = self.engine.answered(
                 query.operator,
                 frames,
                 t0=query.t0,
                 at=question.at,
                 until=question.until if question.at is None else None,
             )
+            return found
 
     def plan(self, question: Question) -> str:
         """Spark's physical plans: of the tables that are computed once, and of the answer."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from dataclasses import dataclass
 from decimal import Decimal
 from pathlib import Path
 from typing import IO, Any
@@ -15,7 +15,7 @@ from rich.text import Text
 from astralq.algebra.answers import CHANGE
 from astralq.cli.output import OutputError
 from astralq.printing.answers import Answer
-from astralq.printing.lines import csv_lines, json_lines
+from astralq.printing.lines import csv_header, csv_lines, json_lines
 from astralq.printing.values import is_number, text
 from astralq.schema import STRING, Type, Value
 
@@ -25,15 +25,33 @@ BY_SUFFIX = {".csv": "csv", ".jsonl": "jsonl", ".json": "jsonl", ".parquet": "pa
 """The format of an output file that none is given for."""
 
 
-def write_text(answers: Sequence[Answer], format_: str, time: str, out: IO[str], *, several_files: bool) -> None:
-    """Writes all answers in a format that is text."""
-    match format_:
-        case "table":
-            write_tables(answers, time, out, several_files=several_files)
-        case "csv":
-            out.writelines(csv_lines(answers, time, numbered=len(answers) > 1))
-        case "jsonl":
-            out.writelines(json_lines(answers, time, numbered=len(answers) > 1))
+@dataclass
+class TextWriter:
+    """Writes answers one behind the other in a format that is text."""
+
+    format: str
+    time: str
+    several: bool  # answers, so that each says which it is
+    several_files: bool
+    _written: int = 0
+    _header: tuple[str, ...] = ()
+
+    def put(self, answer: Answer, out: IO[str]) -> None:
+        """Writes one more answer; its rows may be computed meanwhile."""
+        match self.format:
+            case "table":
+                write_table(answer, self.time, out, heading=self._heading(answer), first=not self._written)
+            case "csv":
+                out.writelines(csv_lines([answer], self.time, numbered=self.several, before=self._header))
+                self._header = csv_header(answer, numbered=self.several)
+            case "jsonl":
+                out.writelines(json_lines([answer], self.time, numbered=self.several))
+        self._written += 1
+
+    def _heading(self, answer: Answer) -> str | None:
+        if not self.several:
+            return None
+        return f"-- query {answer.number}" + (f" of {answer.file}" if self.several_files else "")
 
 
 # tables
@@ -42,8 +60,8 @@ _CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f]")
 _SIGNS = {"+": "green", "-": "red"}
 
 
-def write_tables(answers: Sequence[Answer], time: str, out: IO[str], *, several_files: bool) -> None:
-    """Aligned tables, with a heading for each where there are several, and colours on a terminal.
+def write_table(answer: Answer, time: str, out: IO[str], *, heading: str | None = None, first: bool = True) -> None:
+    """An aligned table, below its heading if it has one, with colours on a terminal.
 
     Each row is one line however long it is, so that no value is cut or broken. That is why these are not rich's
     own tables, which besides take a second for a thousand rows.
@@ -56,19 +74,18 @@ def write_tables(answers: Sequence[Answer], time: str, out: IO[str], *, several_
         else:
             out.write(f"{line}\n")
 
-    for k, answer in enumerate(answers):
-        if k:
-            put("")
-        if len(answers) > 1:
-            put(f"-- query {answer.number}" + (f" of {answer.file}" if several_files else ""), "bold")
-        header, *rows = aligned(answer, time)
-        put(header, "bold")
-        put("─" * max(map(cell_len, (header, *rows))))
-        is_log = answer.columns[:3] == CHANGE
-        for line in rows:
-            put(line, _SIGNS.get(line[0], "") if is_log else "")
-        if not rows:
-            put("(no rows)")
+    header, *rows = aligned(answer, time)  # before anything is written: it may fail
+    if not first:
+        put("")
+    if heading is not None:
+        put(heading, "bold")
+    put(header, "bold")
+    put("─" * max(map(cell_len, (header, *rows))))
+    is_log = answer.columns[:3] == CHANGE
+    for line in rows:
+        put(line, _SIGNS.get(line[0], "") if is_log else "")
+    if not rows:
+        put("(no rows)")
 
 
 def aligned(answer: Answer, time: str, least: list[int] | None = None) -> list[str]:

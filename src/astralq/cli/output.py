@@ -29,6 +29,15 @@ def make_folder(path: Path) -> None:
         raise OutputError(f"the folder {path} cannot be made: {e.strerror or e}") from None
 
 
+def check_target(target: Path) -> None:
+    """An error where a file cannot be written, before anything is computed for it."""
+    path = target.resolve()
+    if path.is_dir():
+        raise OutputError(f"{target} is a folder", hint="give the name of a file")
+    if not path.parent.is_dir():
+        raise OutputError(f"the folder {path.parent} does not exist", hint="make it first")
+
+
 def write_all(files: dict[Path, Write]) -> None:
     """Writes every file under another name, and gives them their own names when all are complete.
 
@@ -37,11 +46,8 @@ def write_all(files: dict[Path, Write]) -> None:
     waiting: list[tuple[Path, Path]] = []
     try:
         for target, write in files.items():
+            check_target(target)
             path = target.resolve()
-            if path.is_dir():
-                raise OutputError(f"{target} is a folder", hint="give the name of a file")
-            if not path.parent.is_dir():
-                raise OutputError(f"the folder {path.parent} does not exist", hint="make it first")
             if path.exists() and not path.is_file():
                 write(path)
                 continue

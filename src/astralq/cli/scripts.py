@@ -9,8 +9,8 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from astralq.errors import AstralError, nearest
-from astralq.language import Declared, Script, ScriptError, read_script
+from astralq.errors import AstralError, DataError, nearest
+from astralq.language import Declared, Script, ScriptError, Statement, read_script
 from astralq.timeline import Instant, instant
 
 STDIN = "-"
@@ -65,8 +65,11 @@ def wishes(text: str) -> Wishes:
     return Wishes(found.get("dialect", "astral").lower(), until)
 
 
-def read_all(files: Sequence[str], dialect: str | None) -> list[Source]:
-    """Reads and binds all files; if any is wrong, an error with everything that is wrong in all of them."""
+def read_all(files: Sequence[str], dialect: str | None, *, asked: bool = False) -> list[Source]:
+    """Reads and binds all files; if any is wrong, an error with everything that is wrong in all of them.
+
+    `asked`: a file without a query is wrong, too.
+    """
     sources = []
     messages: list[str] = []
     declared: list[Declared] = []
@@ -76,7 +79,10 @@ def read_all(files: Sequence[str], dialect: str | None) -> list[Source]:
                 folder = Path() if file == STDIN else Path(file).parent
                 text = _text(file)
                 wished = wishes(text)
-                sources.append(Source(file, folder, read_script(text, dialect or wished.dialect), wished))
+                source = Source(file, folder, read_script(text, dialect or wished.dialect), wished)
+                if asked:
+                    check_asked(source)
+                sources.append(source)
         except CommandError as e:
             messages += e.messages
             declared += e.sources
@@ -85,15 +91,22 @@ def read_all(files: Sequence[str], dialect: str | None) -> list[Source]:
     return sources
 
 
+def check_asked(source: Source) -> None:
+    """A file of declarations only asks nothing."""
+    if not source.script.queries:
+        raise DataError("there is no query", hint="declare sources, then write a query")
+
+
 @contextmanager
-def blamed_on(file: str) -> Iterator[None]:
-    """Errors inside are those of a file."""
+def blamed_on(file: str, query: Statement | None = None) -> Iterator[None]:
+    """Errors inside are those of a file, or of one of its queries."""
+    place = shown(file) if query is None else f"{shown(file)}: query {query.number}, line {query.line}"
     try:
         yield
     except ScriptError as e:
         raise CommandError([f"{shown(file)}: {one}" for one in e.errors], e.sources) from e
     except AstralError as e:
-        raise CommandError([f"{shown(file)}: {e}"]) from e
+        raise CommandError([f"{place}: {e}"]) from e
 
 
 def shown(file: str) -> str:

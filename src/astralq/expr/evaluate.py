@@ -63,7 +63,7 @@ def _call(expr: Call, schema: Schema) -> Compiled:
         try:
             return apply(*values)
         except EvaluationError as e:
-            raise EvaluationError(f"{e.message}, in {expr}", hint=e.hint) from None
+            raise EvaluationError(e.message, hint=e.hint, expr=expr) from None
 
     return compute
 

@@ -32,13 +32,17 @@ DIALECTS = ("astral", "cql", "sneeql")
 
 @dataclass(frozen=True)
 class Statement:
-    """A query of a script, bound: its number among the queries (1, 2, …), its start if START AT gave one, its text."""
+    """A query of a script, bound: its number among the queries (1, 2, …), its start if START AT gave one, its text.
+
+    `line` is where it stands in the script.
+    """
 
     number: int
     operator: Operator
     t0: Instant | None
     text: str
     sink: Origin | None = None
+    line: int = 1
 
 
 @dataclass(frozen=True)
@@ -107,7 +111,9 @@ class _Reader:
             case QueryStatement():
                 operator = QueryBinder(self.env).bind(statement.query)
                 number = len(self.queries) + 1
-                self.queries.append(Statement(number, operator, self.env.t0, statement.text, statement.sink))
+                self.queries.append(
+                    Statement(number, operator, self.env.t0, statement.text, statement.sink, statement.line)
+                )
 
     def _source(self, declared: StreamDeclaration | RelationDeclaration) -> Operator:
         dialect = self.env.dialect

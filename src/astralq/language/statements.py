@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 from sqlglot import exp
@@ -115,6 +116,8 @@ class StatementParser(ScalarSQL.Parser):
         parsed = self._declaration()
         if parsed is None:
             parsed = QueryStatement(self._whole_query(), self._find_sql(first, self._prev))
+        if isinstance(parsed, QueryStatement):
+            parsed = replace(parsed, line=first.line)
         return ParsedStatement(value=parsed)
 
     def _declaration(self) -> Parsed | None:

@@ -108,6 +108,7 @@ class QueryStatement:
     query: exp.Expression
     text: str
     sink: Origin | None = None
+    line: int = 1
 
 
 @dataclass(frozen=True)

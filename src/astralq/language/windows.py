@@ -6,7 +6,6 @@ The bounds of [ALPHA … BETA …] and [FOR …] are linear forms in j or t with
 from __future__ import annotations
 
 import operator
-import re
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from datetime import time
@@ -29,7 +28,8 @@ from astralq.algebra.windows import (
     unbounded,
 )
 from astralq.errors import AstralError, WindowError, nearest
-from astralq.language.words import Word, WordReader, rows_or_text
+from astralq.language.linear import LinearReader
+from astralq.language.words import Word, rows_or_text
 from astralq.space import is_distance
 from astralq.timeline import Duration, Instant, duration
 
@@ -68,7 +68,7 @@ FORMS = (
 )
 
 
-class WindowReader(WordReader):
+class WindowReader(LinearReader):
     """Reads one window: a named form, or the general one."""
 
     names: Sequence[str] = ()
@@ -254,91 +254,24 @@ class WindowReader(WordReader):
             )
         return count
 
-    def _linear(self, variable: str, stop: tuple[str, ...]) -> tuple[str, str]:
-        """A sum of terms n, n*j, j*n, j with units: its factor of the variable and its constant, as amounts."""
-        totals: dict[bool, list[tuple[int, str, str]]] = {True: [], False: []}
-        first = True
-        while self.at < len(self.words) and self.words[self.at].text.upper() not in stop:
-            sign = self._sign(first)
-            number, unit, has_variable = self._term(variable)
-            totals[has_variable].append((sign, number, unit))
-            first = False
-        return _total(totals[True]), _total(totals[False])
-
-    def _sign(self, first: bool) -> int:
-        """The signs before a term, of which all but the first needs one."""
-        if not (first or self.peek("+") or self.peek("-")):
-            word = self.words[self.at].text
-            raise self.fail(f"{word!r} cannot stand here", "terms are joined by + or -, for example 2s*j + 3s")
-        sign = 1
-        while self.peek("+") or self.peek("-"):
-            sign = -sign if self.peek("-") else sign
-            self.at += 1
-        return sign
-
-    def _term(self, variable: str) -> tuple[str, str, bool]:
-        """n, n*j, j*n or j: its number and unit, and whether it has the variable; each at most once."""
-        number: str | None = None
-        unit, has_variable = "", False
-        while True:
-            word = self.word(f"a number or {variable}")
-            again = (has_variable and word.text.lower() == variable) or (number is not None and word.kind != "word")
-            if again:
-                self.at -= 1
-                raise self.fail(
-                    f"a second {variable if has_variable and word.kind == 'word' else 'number'} in one product",
-                    "bounds are linear, for example 2s*j + 3s",
-                )
-            if word.text.lower() == variable:
-                has_variable = True
-            elif word.kind == "number":
-                number, unit = word.text, self._unit_of_term(variable)
-            elif word.kind == "string" and (quoted := _QUOTED.fullmatch(word.text[1:-1])):
-                number, unit = quoted[1], quoted[2]
-            elif word.text.upper() == "INTERVAL":
-                self.at -= 1
-                number, _, unit = self.amount().partition(" ")
-            else:
-                self.at -= 1
-                raise self.fail(f"expected a number or {variable}", "bounds are linear, for example 2s*j + 3s")
-            if not self.take("*"):
-                return number or "1", unit, has_variable
-
-    def _unit_of_term(self, variable: str) -> str:
-        """The unit behind a number, if there is one."""
-        word = self.words[self.at] if self.at < len(self.words) else None
-        if word is None or word.kind != "word" or word.text.lower() == variable or word.text.upper() in _KEYWORDS:
-            return ""
-        self.at += 1
-        return word.text
-
-    def _constant(self, stop: tuple[str, ...]) -> str:
-        """A sum of terms without a variable."""
-        begin = self.at
-        factor, constant = self._linear("j", stop)
-        if factor != "0":
-            self.at = begin
-            raise self.fail("a bound of START … END has no j", "what it moves by stands behind ADVANCE")
-        return constant
-
     def _alpha_beta(self) -> WindowSpec:
-        alpha = self._linear("j", ("BETA",))
+        alpha = self.linear("j", ("BETA",))
         self.expect("BETA")
-        beta = self._linear("j", ("RATE",))
+        beta = self.linear("j", ("RATE",))
         self.expect("RATE")
         return _general(alpha, beta, self.slide())
 
     def _start_end(self) -> WindowSpec:
         """000 §6.1.3: START a END b RATE r ADVANCE START c END d."""
-        start = self._constant(("END",))
+        start = self.constant(("END",))
         self.expect("END")
-        end = self._constant(("RATE",))
+        end = self.constant(("RATE",))
         self.expect("RATE")
         rate = self.slide()
         self.expect("ADVANCE", "START")
-        start_adv = self._constant(("END",))
+        start_adv = self.constant(("END",))
         self.expect("END")
-        end_adv = self._constant(("DELAY",))
+        end_adv = self.constant(("DELAY",))
         return _general((start_adv, start), (end_adv, end), rate)
 
     def _for(self) -> WindowSpec:
@@ -370,7 +303,7 @@ class WindowReader(WordReader):
             moment = self.moment()
             text = self.source[self.words[first].start : self.words[self.at - 1].end]
             return OfInstant(text, lambda _: moment)
-        factor, constant = self._linear("t", stop)
+        factor, constant = self.linear("t", stop)
         if self.at == first:
             raise self.fail("expected a bound, for example t - 5 SECONDS")
         text = " ".join(self.source[self.words[first].start : self.words[self.at - 1].end].split())
@@ -379,32 +312,7 @@ class WindowReader(WordReader):
         return OfInstant(text, lambda t: k * t + shift)
 
 
-_QUOTED = re.compile(r"\s*(\d+(?:\.\d+)?)\s*([^\W\d]*)\s*")
-_KEYWORDS = {"BETA", "RATE", "END", "START", "ADVANCE", "TO", "FROM", "DELAY", "SLIDE"}
 _COMPARED: dict[str, Callable[[int, int], bool]] = {"<": operator.lt, "<=": operator.le}
-
-
-def _total(terms: list[tuple[int, str, str]]) -> str:
-    """The sum of terms of one unit, or of durations, as an amount; 0 if there is none."""
-    if not terms:
-        return "0"
-    units = {u.lower() for _, _, u in terms}
-    if units == {""}:
-        if not all(n.isdigit() for _, n, _ in terms):
-            raise WindowError("a bound without a unit is a whole number of rows", hint="write for example 2s*j + 3s")
-        return str(sum(s * int(n) for s, n, _ in terms))
-    if len(units) == 1:
-        unit = terms[0][2]
-        if all(n.isdigit() for _, n, _ in terms):
-            return f"{sum(s * int(n) for s, n, _ in terms)} {unit}"
-    total = sum(s * (duration(f"{n} {u}") if u else _plain(n)) for s, n, u in terms)
-    return f"{total} us"
-
-
-def _plain(number: str) -> int:
-    if number != "0":
-        raise WindowError(f"{number} has no unit", hint="write for example 3s, or 3 ROWS throughout")
-    return 0
 
 
 def _general(alpha: tuple[str, str], beta: tuple[str, str], rate: str | int) -> WindowSpec:

@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 
 from astralq.algebra.domain import AtInstant, Custom, Domain, Floor, LastBatchOf, Shift
+from astralq.algebra.grouping import as_written
 from astralq.algebra.relational import (
     Distinct,
     Divide,
@@ -21,9 +22,10 @@ from astralq.algebra.relational import (
 )
 from astralq.algebra.schedules import Measure, Periodic
 from astralq.algebra.ticks import Tick
-from astralq.errors import PlanError
+from astralq.errors import EvaluationError, PlanError
 from astralq.expr.aggregates import aggregator
 from astralq.expr.evaluate import condition, evaluator
+from astralq.expr.nodes import Expr
 from astralq.expr.order import BOTTOM_KEY, OrderKey, order_key, row_key
 from astralq.model.values import Context, Phi, Relation, Row, Stream, Values
 from astralq.timeline import BatchId, Instant
@@ -44,6 +46,20 @@ def pointwise(f: Callable[..., Rows], *relations: Relation) -> Relation:
 
 def unary(op: Select | Project | Rename | GroupBy | Distinct) -> Callable[[Rows], Rows]:
     """What the operator does to one tuple-set."""
+    compute = _unary(op)
+
+    def apply(rows: Rows) -> Rows:
+        try:
+            return compute(rows)
+        except EvaluationError as e:
+            if not isinstance(e.expr, Expr):
+                raise
+            raise EvaluationError(e.reason, hint=e.hint, expr=as_written(e.expr, op.child)) from None
+
+    return apply
+
+
+def _unary(op: Select | Project | Rename | GroupBy | Distinct) -> Callable[[Rows], Rows]:
     match op:
         case Select():
             keeps = condition(op.condition, op.child.readable)

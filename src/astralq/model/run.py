@@ -22,8 +22,9 @@ from astralq.algebra.relational import (
     SetOperation,
     ValueSetOperation,
 )
+from astralq.algebra.set_aside import SetAside, before_start, sources_with_start, unmatched
 from astralq.algebra.sneeql import RowWindows, Scan, TimeWindows, WindowsProduct
-from astralq.algebra.sources import RelationSource, SensedSource, StartedAt, StreamSource
+from astralq.algebra.sources import RelationSource, SensedSource, StartedAt, StreamSource, Validity
 from astralq.algebra.stream_ops import Composite, Spread
 from astralq.algebra.streamers import DStream, Identity, IStream, RStream
 from astralq.algebra.ticks import Tick
@@ -31,7 +32,7 @@ from astralq.algebra.windows import Window
 from astralq.errors import DataError, PlanError, nearest
 from astralq.model import relations, sneeql, streams, windows
 from astralq.model.history import Change, History
-from astralq.model.sources import Data, acquire, read_relation, receive
+from astralq.model.sources import Data, acquire, read_relation, receive, unmatched_changes
 from astralq.model.values import Context, Relation, Stream, TupleSet, Values, WindowAt
 from astralq.timeline import EPOCH, LAST_INDEX, BatchId, Instant
 
@@ -189,6 +190,28 @@ def run(
     else:
         found = ((b, [r.values for r in rows]) for b, rows in sneeql.numbered(result, prepared.ctx))
     return History(found, answer_columns(prepared.query))
+
+
+def set_aside(query: Operator | HasOperator, data: Data, *, t0: Instant | None = None) -> list[SetAside]:
+    """What of the data a query cannot use: tuples before its start, and changes '-' that find nothing.
+
+    >>> from astralq import instant, rows, stream
+    >>> s = stream("S", "v INT, ts TIMESTAMP", timestamp="ts")
+    >>> for one in set_aside(s[rows(1)], {"S": [(1, instant(-5)), (2, instant(7))]}):
+    ...     print(one)
+    1 tuple of S is before the start, 1970-01-01T00:00:00Z, and was left out
+    """
+    found: dict[tuple[str, Instant], SetAside] = {}
+    for source, start in sources_with_start(operator_of(query), t0):
+        if isinstance(source, StreamSource):
+            before = sum(s.t < start for s in receive(source, _given(source.name, data)).tuples)
+            if before:
+                found[source.name, start] = before_start(source.name, before, start)
+        elif isinstance(source, RelationSource) and source.validity is Validity.CHANGES:
+            lost = unmatched_changes(source, _given(source.name, data))
+            if lost:
+                found[source.name, EPOCH] = unmatched(source.name, lost)
+    return list(found.values())
 
 
 def changes(relation: Relation, ctx: Context) -> Iterable[Change]:

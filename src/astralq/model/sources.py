@@ -217,36 +217,68 @@ def _versioned(source: RelationSource, rows: list[Values]) -> list[_Version]:
     return versions
 
 
+Change = tuple[Values, bool, Values]
+"""A row of a change log as it is declared, whether it is a '+', and the row of the relation that it is about."""
+
 _SIGNS: dict[Value, bool] = {"+": True, "-": False, True: True, False: False}
 
 
+def unmatched_changes(source: RelationSource, rows: Rows) -> int:
+    """How many '-' of a change log find nothing to take out."""
+    return _replay(source, _rows(source, rows))[1]
+
+
 def _replayed(source: RelationSource, rows: list[Values]) -> list[_Version]:
-    """Replays the log: instants in order, in each the deletions first unless POSITION BY says otherwise."""
+    return _replay(source, rows)[0]
+
+
+def _without_cancelled(changes: list[Change]) -> list[Change]:
+    """Without pairs of an equal '+' and '-', which have no effect."""
+    left: dict[tuple[OrderKey, bool], int] = defaultdict(int)
+    for _, plus, values in changes:
+        left[row_key(values), plus] += 1
+    kept = []
+    for change in changes:
+        _, plus, values = change
+        same = row_key(values)
+        if left[same, plus] > left[same, not plus]:
+            kept.append(change)
+            left[same, plus] -= 1
+    return kept
+
+
+def _replay(source: RelationSource, rows: list[Values]) -> tuple[list[_Version], int]:
+    """The versions of a log's rows, and how many '-' find nothing.
+
+    The changes of an instant act in the order of POSITION BY; without it as bags: equal '+' and '-' cancel, then the
+    others act, '-' first. Rows are equal on all attributes but those of POSITION BY.
+    """
     assert source.change is not None
     assert source.at is not None
     change = source.declared.index(source.change)
     kept = [source.declared.index(n) for n in source.schema.names]
-    key = [source.declared.index(n) for n in source.key] or kept
     by = [source.declared.index(n) for n in source.position_by]
-    log: dict[Instant, list[tuple[Any, ...]]] = defaultdict(list)
+    key = [source.declared.index(n) for n in source.key] or [k for k in kept if k not in by]
+    log: dict[Instant, list[Change]] = defaultdict(list)
     for k, r in enumerate(rows, start=1):
         if r[change] not in _SIGNS or r[change] is None:
             raise DataError(f"row {k} of relation {source.name}: the change {r[change]!r} is neither '+' nor '-'")
         t = _stamp(source, r, source.at)
         if t is None:
             raise DataError(f"row {k} of relation {source.name} has no {source.at!r}")
-        order = (row_key(tuple(r[c] for c in by)), _SIGNS[r[change]], row_key(tuple(r[c] for c in kept)))
-        log[t].append((order, r))
+        log[t].append((r, _SIGNS[r[change]], tuple(r[c] for c in kept)))
+    unmatched = 0
     held: dict[OrderKey, list[_Version]] = defaultdict(list)
     versions: list[_Version] = []
     for t in sorted(log):
         before = {k: v[0].phi for k, v in held.items() if v}
-        for _, r in sorted(log[t], key=lambda entry: entry[0]):
-            values = tuple(r[c] for c in kept)
+        acting = log[t] if by else _without_cancelled(log[t])
+        for r, plus, values in sorted(acting, key=lambda c: (row_key(tuple(c[0][k] for k in by)), c[1], row_key(c[2]))):
             who = row_key(tuple(r[c] for c in key))
-            if held[who] and (source.key or not _SIGNS[r[change]]):
+            unmatched += not plus and not held[who]
+            if held[who] and (source.key or not plus):
                 held[who].pop(0).end = t
-            if _SIGNS[r[change]]:
+            if plus:
                 place = _order(source, r, values)
                 # A key has one row at a time, so that there is nothing to tell apart.
                 phi = before.get(who, (*place, order_key(0))) if source.key else place
@@ -254,7 +286,7 @@ def _replayed(source: RelationSource, rows: list[Values]) -> list[_Version]:
                 held[who].append(version)
                 versions.append(version)
     there = [v for v in versions if v.end is None or v.start is None or v.start < v.end]
-    return there if source.key else _told_apart(there)
+    return there if source.key else _told_apart(there), unmatched
 
 
 def _told_apart(versions: list[_Version]) -> list[_Version]:

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from astralq.algebra.answers import CHANGE, STAMP
+from astralq.algebra.set_aside import SetAside
 from astralq.model.values import Values
 from astralq.schema import Attribute
 
@@ -18,7 +19,8 @@ if TYPE_CHECKING:
 class Answer:
     """A query's number among all that are run, the file it is in, and what it answers.
 
-    Spark's answers also are DataFrames, which can be written without passing through this program.
+    Spark's answers also are DataFrames, which can be written without passing through this program. What of its
+    sources could not be used is said with it.
     """
 
     number: int
@@ -26,6 +28,7 @@ class Answer:
     columns: tuple[Attribute, ...]
     rows: Iterable[Values]
     frame: DataFrame | None = None
+    set_aside: tuple[SetAside, ...] = ()
 
     def time_of(self, column: Attribute, time: str) -> str:
         """How a column's instants are printed: --time is about the answer's own t, not about attributes."""

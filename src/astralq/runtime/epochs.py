@@ -9,7 +9,7 @@ from __future__ import annotations
 import shutil
 import threading
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 
@@ -17,17 +17,17 @@ from pyspark.sql import DataFrame, SparkSession
 
 from astralq.algebra.answers import answer_columns
 from astralq.algebra.sources import RelationSource
+from astralq.runtime import aside
 from astralq.runtime.folders import CheckpointError, Folders
 from astralq.runtime.points import passed
 from astralq.runtime.queries import ContinuousQuery, Standing, check_same, is_stored
 from astralq.runtime.records import CorruptRecordError, Record, newest, numbers, read_record, write_record
 from astralq.runtime.sessions import Sessions
 from astralq.runtime.sinks import FileSink, Sink, Staged
-from astralq.runtime.spool import Spool
+from astralq.runtime.spool import Marker, Spool
 from astralq.runtime.state import InFiles, Part, parts_of
 from astralq.runtime.watermark import after_closing
 from astralq.spark.answers import numbered_history
-from astralq.spark.columns import col
 from astralq.spark.context import Run
 from astralq.spark.exact import Range
 from astralq.spark.files import read_frame
@@ -156,7 +156,7 @@ class Epochs:
             passed("output staged", intent.epoch)
             standings = self.standings | {q: d.standing for q, d in done.items()}
             for name in self.queries.keys() - aims.keys():
-                late = sum(self._set_aside(name, s.name, intent) for s in self.queries[name].coming)
+                late = self._late(name, intent)
                 standings[name] = replace(standings[name], late=standings[name].late + late)
             self._fingerprints |= {q: query.fingerprint for q, query in self.queries.items()}
             answers = {q: d.answer for q, d in done.items() if d.answer.rows}
@@ -200,7 +200,7 @@ class Epochs:
 
     def _evaluate(self, name: str, aim: Aim, intent: Intent) -> Done:
         query, standing = self.queries[name], self.standings[name]
-        folders = self.folders
+        folders, since = self.folders, standing.since
         taken = {
             s.name: self.spools[s.name].holding(standing.since, aim.until, intent.taken[s.name]) for s in query.coming
         }
@@ -208,7 +208,7 @@ class Epochs:
             self.spools[s.name].count(self.spark, standing.since, aim.until, intent.taken[s.name]) for s in query.coming
         )
         spark = self.sessions.of(released + standing.rows)
-        late = sum(self._set_aside(name, s.name, intent) for s in query.coming)
+        late = self._late(name, intent)
         memory = InFiles(spark, folders, name, intent.epoch, standing.tables, self.always_trim, facts=standing.facts)
         frames: dict[str, DataFrame] = {}
         ranges: dict[tuple[str, int], Range] = {}
@@ -243,11 +243,23 @@ class Epochs:
         if answer is not None:
             answer.write.mode("overwrite").parquet(str(staged))
             part = Part.of(folders.root, staged)
+
+        def rows_of(source: str, batches: Sequence[Marker]) -> DataFrame:
+            return self.spools[source].between(spark, since, aim.until, intent.taken[source], batches)
+
+        rejected = aside.before_start(query, taken, rows_of, folders, intent.epoch)
+        rejected += aside.unmatched(folders, name, memory, taken, intent.epoch)
         tables, facts = memory.finish()
         passed("state written", intent.epoch)
-        since = after_closing(aim.until, query.ticks) if aim.closing else aim.until
+        answered = after_closing(aim.until, query.ticks) if aim.closing else aim.until
         standing = Standing(
-            since, tables, facts, standing.written + part.rows, standing.late + late, standing.released + released
+            answered,
+            tables,
+            facts,
+            standing.written + part.rows,
+            standing.late + late,
+            standing.released + released,
+            standing.rejected + rejected,
         )
         return Done(standing, part)
 
@@ -264,19 +276,17 @@ class Epochs:
             write_record(done, {})
         return spark.read.parquet(str(path))
 
-    def _set_aside(self, name: str, source: str, intent: Intent) -> int:
-        """Writes down what came too late for a query in the batches of an epoch; how many tuples that were."""
-        since, spool = self.standings[name].since, self.spools[source]
+    def _late(self, name: str, intent: Intent) -> int:
+        """Sets aside what came too late for a query in the batches of an epoch; how many tuples that were."""
+        since = self.standings[name].since
         if since is None:
             return 0
-        new = spool.new(self.taken.get(source, -1), intent.taken[source])
-        batches = [m for m in new if m.first is not None and m.first <= since]
-        if not batches:
-            return 0
-        rows = spool.rows_of(self.spark, batches).where(col("_t") <= since)
-        target = self.folders.late(source, name, intent.epoch)
-        rows.write.mode("overwrite").parquet(str(target))
-        return Part.of(self.folders.root, target).rows
+        count = 0
+        for source in self.queries[name].coming:
+            spool = self.spools[source.name]
+            new = spool.new(self.taken.get(source.name, -1), intent.taken[source.name])
+            count += aside.late(self.spark, self.folders, name, spool, new, since, intent.epoch)
+        return count
 
     def _publish(self, epoch: int, answers: dict[str, Part]) -> None:
         for name, part in sorted(answers.items()):

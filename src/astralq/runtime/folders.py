@@ -47,6 +47,10 @@ class Folders:
         """Rows that cannot be used, with the reason."""
         return self.root / "rejected" / source / str(batch)
 
+    def refused(self, source: str, query: str, epoch: int) -> Path:
+        """Rows that one query cannot use, with the reason."""
+        return self.root / "rejected" / source / f"{query}-{epoch}"
+
     def late(self, source: str, query: str, epoch: int) -> Path:
         """Tuples that came after their instant had been released."""
         return self.root / "late" / source / f"{query}-{epoch}"

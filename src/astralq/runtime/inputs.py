@@ -28,7 +28,8 @@ from astralq.spark.declared import followed_origin, kafka_form, rate_misfits
 from astralq.spark.files import read_some
 from astralq.spark.options import check_option_names
 from astralq.spark.reading import Reading, from_rows, of_text, sure
-from astralq.spark.sources import moment, spark_type, stamp_problem
+from astralq.spark.sources import spark_type
+from astralq.spark.stamps import moment, stamp_problem
 from astralq.timeline import Duration, Instant, duration
 
 Source = StreamSource | RelationSource

@@ -19,6 +19,7 @@ class QueryProgress:
     written: int  # rows of its answer
     state_rows: int
     state_bytes: int
+    rejected: int = 0  # rows that it cannot use: before its start, or deletions that found nothing
 
 
 @dataclass(frozen=True)
@@ -59,6 +60,7 @@ class RunProgress:
             lag = self.lag(q.watermark)
             behind = f", {lag:.1f} s behind" if lag is not None else ""
             late = f", {q.late:,} late" if q.late else ""
+            late += f", {q.rejected:,} rejected" if q.rejected else ""
             parts.append(f"{name}{mark}{behind}{late}, {q.released:,} released, {q.written:,} rows out")
             parts.append(f"state {q.state_rows:,} rows, {size(q.state_bytes)}")
         return " · ".join([*parts, f"{self.seconds:.2f} s"])

@@ -91,6 +91,7 @@ class Standing:
     written: int = 0
     late: int = 0
     released: int = 0
+    rejected: int = 0
 
     @staticmethod
     def from_record(record: Record) -> Standing:

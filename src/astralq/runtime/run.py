@@ -160,7 +160,10 @@ class ContinuousRun:
         found = self._input(source, query, last)
         few = self.spark.sparkContext.defaultParallelism <= FEW
         gate = self.epochs.gate if few else None
-        spool = Spool(source.name, self.folders, found.schema, found.doubles, found.read, self.wake, gate, found.files)
+        change = source.change if isinstance(source, RelationSource) else None
+        spool = Spool(
+            source.name, self.folders, found.schema, found.doubles, found.read, self.wake, gate, found.files, change
+        )
         made.append(spool)
         spool.load()
         self._inputs[source.name] = found
@@ -352,7 +355,7 @@ class ContinuousRun:
     def _report(self) -> None:
         epochs = self.epochs
         queries = tuple(
-            QueryProgress(q, s.since, s.released, s.late, s.written, s.rows, s.size)
+            QueryProgress(q, s.since, s.released, s.late, s.written, s.rows, s.size, s.rejected)
             for q, s in epochs.standings.items()
             if q in epochs.queries
         )

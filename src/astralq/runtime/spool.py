@@ -56,6 +56,7 @@ class Marker:
     arrived: Instant
     ranges: dict[str, Range]
     linked: bool = False  # the source's own files under a second name, instead of a copy of their rows
+    deletions: int = 0  # rows of a change log that are a '-'
 
     @staticmethod
     def from_record(record: Record) -> Marker:
@@ -80,6 +81,7 @@ class Spool:
     wake: threading.Event
     gate: threading.Lock | None = None
     files: Files | None = None
+    change: str | None = None  # the attribute of a change log that says '+' or '-'
     markers: dict[int, Marker] = field(default_factory=dict)
     query: StreamingQuery | None = None
     failure: BaseException | None = None
@@ -124,6 +126,9 @@ class Spool:
             F.min("_t").alias("first"),
             F.max("_t").alias("last"),
         ]
+        if self.change is not None:
+            is_deletion = col(f"`{self.change}`").cast("string").isin("-", "false")
+            metrics.append(F.count(F.when(good & is_deletion, 1)).alias("deletions"))
         for k, name in enumerate(self.doubles):
             metrics += range_columns(F.when(good, col(f"`{name}`")), f"r{k}_")
         found: Mapping[str, Any]
@@ -144,7 +149,15 @@ class Spool:
         passed("spool rows written", batch)
         ranges = {name: range_of(found, f"r{k}_") for k, name in enumerate(self.doubles)}
         return Marker(
-            batch, found["good"], found["bad"], found["first"], found["last"], clock(), ranges, linked is not None
+            batch,
+            found["good"],
+            found["bad"],
+            found["first"],
+            found["last"],
+            clock(),
+            ranges,
+            linked is not None,
+            found["deletions"] if self.change is not None else 0,
         )
 
     def _link(self, df: DataFrame, batch: int) -> DataFrame | None:

@@ -26,7 +26,7 @@ from astralq.algebra.retention import Want, is_quiet, want_of_group, want_of_str
 from astralq.algebra.schedules import Continuous, Measure
 from astralq.algebra.scopes import Back, Scope
 from astralq.algebra.sneeql import RowWindows, Scan, TimeWindows, WindowsProduct
-from astralq.algebra.sources import RelationSource, SensedSource, StartedAt, StreamSource
+from astralq.algebra.sources import RelationSource, SensedSource, StartedAt, StreamSource, Validity
 from astralq.algebra.stream_ops import BandJoin, Composite, Spread
 from astralq.algebra.streamers import DStream, IStream, RStream
 from astralq.algebra.ticks import Tick
@@ -34,7 +34,7 @@ from astralq.algebra.windows import Window, WindowSpec
 from astralq.errors import PlanError
 from astralq.expr.nodes import SPATIAL_AGGREGATES, Column, Expr
 from astralq.expr.safety import can_fail
-from astralq.spark import domain, joins, relations, sneeql, sources, streamers, streams, windows
+from astralq.spark import changes, domain, joins, relations, sneeql, sources, streamers, streams, windows
 from astralq.spark.aggregates import group_by, keep_panes
 from astralq.spark.bags import bag_operation
 from astralq.spark.batches import NEVER, at, le, literal, lt
@@ -219,7 +219,10 @@ class Compiler:
         match op:
             case RelationSource():
                 edge = self._edge("log", op)
-                return current(sources.relation(op, run.sources.frame(op), run.memory, edge, run.until), run)
+                df = run.sources.frame(op)
+                if op.validity is Validity.CHANGES:
+                    return current(changes.replayed(op, df, run.memory, edge, run.since, run.until), run)
+                return current(sources.relation(op, df), run)
             case StartedAt():
                 return Compiler(_inner_run(op, run)).relation(op.child, ordered=ordered)
             case Window():

@@ -12,6 +12,7 @@ from pyspark.sql import Column, DataFrame
 from astralq.algebra.base import Operator
 from astralq.algebra.observation import check_ends, first_observed
 from astralq.algebra.relational import Distinct, GroupBy, Join, Product, Project, Rename, Select
+from astralq.algebra.set_aside import SetAside, before_start, sources_with_start, unmatched
 from astralq.algebra.sources import RelationSource, SensedSource, StreamSource
 from astralq.algebra.streamers import DStream, IStream, RStream
 from astralq.algebra.ticks import Tick
@@ -75,6 +76,20 @@ class Run:
         if self.memory is None:
             check_ends(self.query, self.t0_or_none, self.until)
         return self.sources.times(self._timed, self.t0)
+
+    def set_aside(self) -> list[SetAside]:
+        """What of the sources' rows a batch run cannot use; known from the job that asks for timestamps."""
+        _ = self._times
+        found = {}
+        for source, t0 in sources_with_start(self.query, self.t0_or_none):
+            if isinstance(source, SensedSource):
+                continue
+            (times,) = self.sources.times([source], t0)
+            if times.before and isinstance(source, StreamSource):
+                found[source.name, t0] = before_start(source.name, times.before, t0)
+            if times.unmatched:
+                found[source.name, EPOCH] = unmatched(source.name, times.unmatched)
+        return list(found.values())
 
     @property
     def _timed(self) -> list[Source]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import Any
@@ -11,6 +12,7 @@ from pyspark.sql import functions as F  # noqa: N812
 
 from astralq.algebra.base import HasOperator, Kind, Operator, operator_of
 from astralq.algebra.fluent import RelationQuery, StreamQuery
+from astralq.algebra.set_aside import SetAside, SetAsideWarning
 from astralq.algebra.sources import RelationSource, StreamSource
 from astralq.errors import DataError, PlanError, SchemaError
 from astralq.language.script import read_script
@@ -174,13 +176,32 @@ class Engine:
         until: Instant | None = None,
         layouts: dict[tuple[str, int], Layout] | None = None,
     ) -> DataFrame:
-        """The answer to a bound query over the DataFrames of its sources."""
+        """The answer to a bound query over the DataFrames of its sources.
+
+        Rows that cannot be used, those before the start and changes '-' that find nothing, are counted in a warning.
+        """
+        df, aside = self.answered(query, frames, t0=t0, at=at, until=until, layouts=layouts)
+        for one in aside:
+            warnings.warn(str(one), SetAsideWarning, stacklevel=3)
+        return df
+
+    def answered(
+        self,
+        query: Operator,
+        frames: Mapping[str, DataFrame],
+        *,
+        t0: Instant | None = None,
+        at: Instant | None = None,
+        until: Instant | None = None,
+        layouts: dict[tuple[str, int], Layout] | None = None,
+    ) -> tuple[DataFrame, list[SetAside]]:
+        """The answer, and what of the sources' rows could not be used."""
         if at is not None and until is not None:
             raise PlanError("both a state and a history are asked for", hint="give either at or until")
         run = Run(query, Sources(frames, {} if layouts is None else layouts), t0, at if at is not None else until)
         if at is not None and query.kind is not Kind.STREAM:
-            return state(run, at)
-        return history(run)
+            return state(run, at), run.set_aside()
+        return history(run), run.set_aside()
 
 
 def _schema_of(df: DataFrame, location: Location | None) -> Schema:

@@ -47,6 +47,9 @@ class Memory(Protocol):
     def learn(self, name: str, fact: Any) -> None:
         """A fact for the next epoch, something that JSON can hold."""
 
+    def set_aside(self, source: str, rows: Trim) -> None:
+        """How to find those of a source's changes in this epoch that found nothing to take out."""
+
 
 def edge_name(kind: str, scope: str, op: Operator, *more: object) -> str:
     """The name of an edge: the same in every epoch and after every restart, different for different operators."""
@@ -67,6 +70,10 @@ class Notes:
     _facts: Facts = field(default_factory=dict)
     _trims: dict[str, Trim] = field(default_factory=dict)
     _counted: dict[str, DataFrame] = field(default_factory=dict)
+    unmatched: dict[str, Trim] = field(default_factory=dict)
+
+    def set_aside(self, source: str, rows: Trim) -> None:
+        self.unmatched[source] = rows
 
     def trim(self, edge: str, needed: Trim) -> None:
         self._trims[edge] = needed

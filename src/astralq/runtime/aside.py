@@ -1,0 +1,65 @@
+"""What a query cannot use of what came in: tuples that are late or before its start, deletions that find nothing."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F  # noqa: N812
+
+from astralq.algebra.set_aside import sources_with_start
+from astralq.algebra.sources import StreamSource
+from astralq.runtime.folders import Folders
+from astralq.runtime.queries import ContinuousQuery
+from astralq.runtime.spool import Marker, Spool
+from astralq.runtime.state import Part
+from astralq.spark.columns import col, lit
+from astralq.spark.memory import Notes
+from astralq.timeline import Instant, format_instant
+
+Released = Callable[[str, Sequence[Marker]], DataFrame]
+"""The rows of some batches of a source that an epoch releases."""
+
+
+def late(
+    spark: SparkSession, folders: Folders, name: str, spool: Spool, new: Sequence[Marker], since: Instant, epoch: int
+) -> int:
+    """Writes down what came too late for a query in the batches of an epoch; how many tuples that were."""
+    batches = [m for m in new if m.first is not None and m.first <= since]
+    if not batches:
+        return 0
+    target = folders.late(spool.name, name, epoch)
+    spool.rows_of(spark, batches).where(col("_t") <= since).write.mode("overwrite").parquet(str(target))
+    return Part.of(folders.root, target).rows
+
+
+def before_start(
+    query: ContinuousQuery, taken: dict[str, list[Marker]], released: Released, folders: Folders, epoch: int
+) -> int:
+    """Writes down what of an epoch's tuples is before the query's start; their batches tell whether there are any."""
+    count = 0
+    for source, t0 in set(sources_with_start(query.operator, query.t0)):
+        batches = [m for m in taken.get(source.name, []) if m.first is not None and m.first < t0]
+        if batches and isinstance(source, StreamSource):
+            rows = released(source.name, batches).where(col("_t") < t0)
+            reason = f"it is before the start, {format_instant(t0)}"
+            count += _rejected(rows, reason, folders.refused(source.name, query.name, epoch))
+    return count
+
+
+def unmatched(folders: Folders, name: str, memory: Notes, taken: dict[str, list[Marker]], epoch: int) -> int:
+    """Writes down the deletions of an epoch that found nothing; only where there were any deletions."""
+    count = 0
+    for source, rows in memory.unmatched.items():
+        if any(m.deletions for m in taken.get(source, [])):
+            reason = "its '-' found no row to take out"
+            count += _rejected(rows(), reason, folders.refused(source, name, epoch))
+    return count
+
+
+def _rejected(rows: DataFrame, reason: str, target: Path) -> int:
+    row = F.to_json(F.struct(*(col(f"`{c}`") for c in rows.columns if c not in ("_t", "_i", "_n"))))
+    written = rows.select(lit(reason).alias("reason"), row.alias("row"))
+    written.write.mode("overwrite").json(str(target))
+    return sum(1 for f in target.glob("part-*") for _ in f.open(encoding="utf-8"))
