@@ -5,7 +5,6 @@ from __future__ import annotations
 import signal
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 import pytest
@@ -14,6 +13,7 @@ from astralq import rows
 from astralq.errors import AstralError, Span
 from astralq.language import ScriptError
 from tests.cli.support import READINGS, Desk, astralq, printed, readings, refused
+from tests.processes import PATIENCE, wait_until
 from tests.support import sec
 
 COMMAND = Path(sys.executable).parent / "astralq"
@@ -138,7 +138,7 @@ from tests.cli.support import readings
 
 def read_script(text, dialect):
     Path("started").touch()
-    time.sleep(60 if text == "slow" else 0)
+    time.sleep(3600 if text == "slow" else 0)
     return Script((Statement(1, readings(text).operator, None, text),))
 
 scripts.read_script = read_script
@@ -192,9 +192,8 @@ def test_a_reader_that_leaves_early_is_no_error(tmp_path: Path) -> None:
 def test_an_interrupt_ends_with_status_130_and_without_a_traceback(tmp_path: Path) -> None:
     (tmp_path / "q.aql").write_text("slow")
     p = process(tmp_path, "run", "q.aql", "--out", "a.csv")
-    while not (tmp_path / "started").exists() and p.poll() is None:
-        time.sleep(0.05)
+    wait_until(lambda: (tmp_path / "started").exists() or p.poll() is not None, 0.05)
     p.send_signal(signal.SIGINT)
-    out, err = p.communicate(timeout=30)
+    out, err = p.communicate(timeout=PATIENCE)
     assert (p.returncode, out, err) == (130, "", "")
     assert sorted(f.name for f in tmp_path.iterdir()) == ["q.aql", "started"]

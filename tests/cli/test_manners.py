@@ -6,7 +6,6 @@ import os
 import signal
 import subprocess
 import sys
-import time
 from importlib.metadata import version
 from pathlib import Path
 
@@ -14,6 +13,7 @@ import pytest
 
 from astralq.cli.app import app
 from tests.cli.support import printed, refused
+from tests.processes import PATIENCE, wait_until
 
 NAMES = [command.name or command.callback.__name__ for command in app.registered_commands if command.callback]
 
@@ -77,7 +77,7 @@ def started(folder: Path, *words: str) -> subprocess.Popen[str]:
 
 def interrupted(p: subprocess.Popen[str]) -> tuple[int, str, str]:
     os.kill(p.pid, signal.SIGINT)
-    out, err = p.communicate(timeout=30)
+    out, err = p.communicate(timeout=PATIENCE)
     return p.returncode, out, err
 
 
@@ -101,18 +101,16 @@ def test_ctrl_c_while_data_are_read_ends_it_the_same_way(tmp_path: Path) -> None
 
 
 def test_ctrl_c_while_python_imports_ends_it_the_same_way(tmp_path: Path) -> None:
-    (tmp_path / "typer.py").write_text("import pathlib, time\npathlib.Path('importing').touch()\ntime.sleep(60)\n")
+    (tmp_path / "typer.py").write_text("import pathlib, time\npathlib.Path('importing').touch()\ntime.sleep(3600)\n")
     p = started(tmp_path, "run", "q.aql")
-    while not (tmp_path / "importing").exists() and p.poll() is None:
-        time.sleep(0.02)
+    wait_until(lambda: (tmp_path / "importing").exists() or p.poll() is not None, 0.02)
     assert interrupted(p) == (130, "", "")
 
 
 def test_ctrl_c_inside_an_exec_is_a_status_too_and_no_signal(tmp_path: Path) -> None:
     """Dataclasses use exec; CPython would end by the signal that has passed through one."""
-    slow = "import pathlib, time; pathlib.Path('importing').touch(); time.sleep(60)"
+    slow = "import pathlib, time; pathlib.Path('importing').touch(); time.sleep(3600)"
     (tmp_path / "typer.py").write_text(f"exec({slow!r})\n")
     p = started(tmp_path, "run", "q.aql")
-    while not (tmp_path / "importing").exists() and p.poll() is None:
-        time.sleep(0.02)
+    wait_until(lambda: (tmp_path / "importing").exists() or p.poll() is not None, 0.02)
     assert interrupted(p) == (130, "", "")

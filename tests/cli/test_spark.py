@@ -7,7 +7,6 @@ import shlex
 import signal
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 import pyarrow.parquet as pq  # type: ignore[import-untyped]
@@ -17,6 +16,7 @@ from typer.testing import CliRunner, Result
 
 from astralq.cli.app import app
 from astralq.cli.new import COMMANDS
+from tests.processes import PATIENCE, wait_until
 
 QUERY = """
 CREATE STREAM s (k INT, v DOUBLE, ts TIMESTAMP) FROM csv 's.csv' OPTIONS (header = 'true') TIMESTAMP BY ts;
@@ -128,7 +128,7 @@ def test_all_commands_of_the_starter_work_and_start_answers_what_run_answers(
 def test_ctrl_c_while_spark_is_there_ends_with_status_130_and_without_a_traceback(tmp_path: Path) -> None:
     """Spark has a handler of its own for the signal; rows are asked for once Spark has started."""
     (tmp_path / "slow.py").write_text(
-        "import pathlib, time\ndef rows():\n    pathlib.Path('asked').touch()\n    time.sleep(60)\n    return []\n"
+        "import pathlib, time\ndef rows():\n    pathlib.Path('asked').touch()\n    time.sleep(3600)\n    return []\n"
     )
     (tmp_path / "q.aql").write_text("CREATE RELATION r (k INT) FROM python 'slow:rows';\nSELECT k FROM r;\n")
     p = subprocess.Popen(
@@ -139,9 +139,34 @@ def test_ctrl_c_while_spark_is_there_ends_with_status_130_and_without_a_tracebac
         stderr=subprocess.PIPE,
         text=True,
     )
-    while not (tmp_path / "asked").exists() and p.poll() is None:
-        time.sleep(0.1)
+    wait_until(lambda: (tmp_path / "asked").exists() or p.poll() is not None)
     p.send_signal(signal.SIGINT)
-    out, err = p.communicate(timeout=60)
+    out, err = p.communicate(timeout=PATIENCE)
     assert (p.returncode, out) == (130, ""), err
     assert "Traceback" not in err
+
+
+def test_a_query_that_fails_is_told_with_its_file_number_and_line_and_the_others_are_answered(folder: Path) -> None:
+    queries = "SELECT 1 div k AS x FROM s [ROWS 1];\nSELECT k FROM s [NOW];\nSELECT 2 div k AS x FROM s"
+    found = asked(folder, queries, "--format", "jsonl", "--time", "seconds")
+    assert found.exit_code == 2
+    assert {line.split(",")[0] for line in found.stdout.splitlines()} == {'{"_q": 2'}
+    assert [line for line in found.stderr.splitlines() if "hint" not in line] == [
+        f"{folder}/q.aql: query 1, line 3: Division by zero.",
+        f"{folder}/q.aql: query 3, line 5: Division by zero.",
+    ]
+
+
+def test_tuples_before_the_start_and_deletions_of_nothing_are_counted(folder: Path) -> None:
+    (folder / "r.csv").write_text("op,ts,id\n-,2026-03-01T12:00:00Z,1\n+,2026-03-01T12:00:01Z,1\n")
+    (folder / "s.csv").write_text(ROWS + "1,0.1,1969-12-31T23:59:59Z\n")
+    log = "CREATE RELATION r (op STRING, ts TIMESTAMP, id INT) FROM csv 'r.csv' OPTIONS (header = 'true') "
+    log += "CHANGES BY op AT ts"
+    for engine in ("spark", "model"):
+        found = asked(folder, f"{log};\nSELECT s.k FROM s [ROWS 1] JOIN r ON s.k = r.id", "--engine", engine)
+        assert found.exit_code == 0, found.stderr
+        place = f"{folder}/q.aql: query 1, line 4"
+        assert found.stderr.splitlines() == [
+            f"{place}: 1 tuple of s is before the start, 1970-01-01T00:00:00Z, and was left out",
+            f"{place}: 1 change '-' of r found no row to take out",
+        ]

@@ -6,7 +6,6 @@ import json
 import os
 import signal
 import threading
-import time
 from pathlib import Path
 
 import pytest
@@ -14,6 +13,7 @@ from pyspark.sql import SparkSession
 from typer.testing import CliRunner, Result
 
 from astralq.cli.app import app
+from tests.processes import wait_until
 
 DECLARED = "CREATE STREAM s (k INT, v DOUBLE, ts TIMESTAMP) FROM csv 's' OPTIONS (header = 'true') TIMESTAMP BY ts;\n"
 ROWS = """k,v,ts
@@ -65,9 +65,7 @@ def test_ctrl_c_ends_a_run_with_status_130_and_it_goes_on_afterwards(folder: Pat
     query = "ISTREAM(SELECT k, v FROM s [NOW]);"
 
     def interrupt() -> None:
-        end = time.monotonic() + 60
-        while not (folder / "c" / "commit" / "1.json").exists() and time.monotonic() < end:
-            time.sleep(0.1)
+        wait_until((folder / "c" / "commit" / "1.json").exists)
         os.kill(os.getpid(), signal.SIGINT)
 
     threading.Thread(target=interrupt, daemon=True).start()

@@ -14,6 +14,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.processes import PATIENCE
+
 BROKER = "3.9.2"
 CONNECTOR, PROVIDER = "4.2.0", "4.0.0"
 """The newest versions of Spark's connector, and of the part of it that is a module of its own, that are at hand."""
@@ -42,7 +44,7 @@ def jars() -> Path:
     _CACHE.mkdir(exist_ok=True)
     (_CACHE / "pom.xml").write_text(_POM.format("".join(_DEPENDENCY.format(*d) for d in wanted)))
     command = ["mvn", "-q", "-B", "dependency:copy-dependencies", "-DincludeScope=runtime", "-DoutputDirectory=jars"]
-    done = subprocess.run(command, cwd=_CACHE, capture_output=True, text=True, timeout=300, check=False)
+    done = subprocess.run(command, cwd=_CACHE, capture_output=True, text=True, timeout=PATIENCE, check=False)
     if done.returncode:
         pytest.skip(f"Maven Central cannot be reached: {done.stdout.splitlines()[:1]}")
     (_CACHE / "done").touch()
@@ -86,7 +88,7 @@ num.io.threads=2
 # Compacts nothing here, and would take a third of the heap.
 log.cleaner.enable=false
 # A broker that a busy machine leaves without a core for a while is not given up.
-broker.session.timeout.ms=90000
+broker.session.timeout.ms=600000
 log.dirs={folder}/log
 """
 
@@ -100,7 +102,7 @@ def broker(folder: Path) -> Iterator[Broker]:
     settings.write_text(_SETTINGS.format(port=port, controller=controller, folder=folder))
     java = ["java", "-Xmx512m", "-cp", classpath]
     format_ = [*java, "kafka.tools.StorageTool", "format", "-t", "AAAAAAAAAAAAAAAAAAAAAA", "-c", str(settings)]
-    subprocess.run(format_, check=True, capture_output=True, timeout=60)
+    subprocess.run(format_, check=True, capture_output=True, timeout=PATIENCE)
     with (folder / "broker.log").open("w") as log:
         process = subprocess.Popen([*java, "kafka.Kafka", str(settings)], stdout=log, stderr=log)
     try:
@@ -109,13 +111,13 @@ def broker(folder: Path) -> Iterator[Broker]:
     finally:
         process.terminate()
         try:
-            process.wait(20)
+            process.wait(120)
         except subprocess.TimeoutExpired:
             process.kill()
 
 
 def _wait(port: int, process: subprocess.Popen[bytes]) -> None:
-    end = time.monotonic() + 60
+    end = time.monotonic() + PATIENCE
     while True:
         assert process.poll() is None, "the broker ended"
         assert time.monotonic() < end, "the broker does not listen"

@@ -23,7 +23,7 @@ from tests.runtime.kafka import broker, connector_jars
 def send(spark: SparkSession, address: str, topic: str, lines: list[str]) -> None:
     df = spark.createDataFrame([(line,) for line in lines], "value string").coalesce(1)
     writer = df.write.format("kafka").option("kafka.bootstrap.servers", address).option("topic", topic)
-    writer.option("kafka.request.timeout.ms", "20000").option("kafka.delivery.timeout.ms", "40000").save()
+    writer.option("kafka.request.timeout.ms", "120000").option("kafka.delivery.timeout.ms", "240000").save()
 
 
 Row = tuple[str, dict[str, object]]

@@ -25,6 +25,7 @@ import pyarrow.parquet as pq  # type: ignore[import-untyped]
 from astralq.language import read_script
 from astralq.spark import Engine
 from astralq.spark.session import session
+from tests.processes import PATIENCE
 from tests.runtime.kafka import broker, connector_jars
 
 FILES = 40
@@ -114,7 +115,7 @@ class Trial:
             process.wait()
         feeding.join()
         process = self.start("--once")
-        assert process.wait(300) == 0, (self.folder / "log.txt").read_text()[-3000:]
+        assert process.wait(PATIENCE) == 0, (self.folder / "log.txt").read_text()[-3000:]
 
     def check(self) -> int:
         """The rows of the answer, which are those of the historic run, each once; how many there are."""

@@ -6,6 +6,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+from tests.processes import PATIENCE
 from tests.runtime.kafka import jars
 
 
@@ -13,7 +14,7 @@ def one_round(folder: Path) -> tuple[bool, str]:
     """Whether a round succeeded, and what it and its broker printed."""
     folder.mkdir()
     command = [sys.executable, "-m", "tests.runtime.kafka_round", str(folder)]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=300, check=False)
+    done = subprocess.run(command, capture_output=True, text=True, timeout=2 * PATIENCE, check=False)
     log = (folder / "broker.log").read_text()
     return done.stdout.strip().endswith("equal"), f"{done.stdout}{done.stderr[-3000:]}\nthe broker:\n{log[-3000:]}"
 

@@ -7,10 +7,12 @@ import sys
 
 import pytest
 
+from tests.processes import PATIENCE
+
 
 @pytest.mark.usefixtures("alone")
 def test_a_killed_process_goes_on_where_it_was() -> None:
     command = [sys.executable, "-m", "tests.runtime.kills", "--kills", "1", "--rows", "10000", "--longest", "10"]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=400, check=False)
+    done = subprocess.run(command, capture_output=True, text=True, timeout=2 * PATIENCE, check=False)
     assert "1 kills" in done.stdout, done.stdout + done.stderr[-3000:]
     assert "each once and in order" in done.stdout

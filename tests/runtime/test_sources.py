@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import time
 from collections import Counter
 from contextlib import suppress
 from pathlib import Path
@@ -21,6 +20,7 @@ from astralq.runtime.queries import ContinuousQuery
 from astralq.runtime.run import ContinuousRun, Settings
 from astralq.runtime.sinks import FileSink
 from astralq.timeline import Instant, duration
+from tests.processes import PATIENCE, wait_until
 from tests.runtime.live import Live
 
 S = "CREATE STREAM s (k INT, v DOUBLE, ts BIGINT) FROM csv 's' TIMESTAMP BY ts UNIT SECONDS;\n"
@@ -253,7 +253,7 @@ def measure(site, t):
     if site == 2:
         raise ValueError("broken")
     if site == 3:
-        time.sleep(4)
+        time.sleep(30)
     return (site * 1.5,)
 """
 
@@ -263,8 +263,8 @@ def test_a_sensor_is_asked_once_at_every_tick_and_a_broken_or_slow_one_stops_no_
 ) -> None:
     (tmp_path / "sensor_of_this_test.py").write_text(SENSOR)
     text = (
-        "CREATE STREAM road (site INT, time TIMESTAMP, temp DOUBLE) SENSED EVERY 1 SECOND AT SITES (1, 2, 3, 4) "
-        "FROM python 'sensor_of_this_test:measure' OPTIONS (timeout = '300 milliseconds');\n"
+        "CREATE STREAM road (site INT, time TIMESTAMP, temp DOUBLE) SENSED EVERY 3 SECONDS AT SITES (1, 2, 3, 4) "
+        "FROM python 'sensor_of_this_test:measure' OPTIONS (timeout = '2 seconds');\n"
         "ISTREAM(SELECT site, temp FROM road [NOW]);"
     )
     out: list[tuple[object, ...]] = []
@@ -279,30 +279,23 @@ def test_a_sensor_is_asked_once_at_every_tick_and_a_broken_or_slow_one_stops_no_
         )
 
     handle = started()
-    wait_for(lambda: len(out) >= 4)
+    wait_until(lambda: len(out) >= 4)
     handle.run.close()  # as a crash would, without ending the epoch in good order
     handle.run.stopping.set()
     with suppress(AstralError):
-        handle.run.join(30)
+        handle.run.join(PATIENCE)
     before = len(out)
     handle = started()
-    wait_for(lambda: len(out) >= before + 4)
+    wait_until(lambda: len(out) >= before + 4)
     handle.stop()
     calls = Counter((tmp_path / "calls.txt").read_text().splitlines())
     assert set(calls.values()) == {1}
     ticks = sorted({int(c.split()[1]) for c in calls})
-    assert ticks == list(range(ticks[0], ticks[-1] + 1, 1_000_000)), "no tick is left out"
+    assert ticks == list(range(ticks[0], ticks[-1] + 1, 3_000_000)), "no tick is left out"
     assert {r[2] for r in out} == {1, 4}
     rejected = "".join(f.read_text() for f in (tmp_path / "c" / "rejected" / "road").rglob("part-*"))
     assert "broken" in rejected
-    assert "took longer than 0.3 s" in rejected
-
-
-def wait_for(condition: object, seconds: float = 60) -> None:
-    end = time.monotonic() + seconds
-    while not condition():  # type: ignore[operator]
-        assert time.monotonic() < end, "it takes too long"
-        time.sleep(0.1)
+    assert "took longer than 2 s" in rejected
 
 
 def test_a_query_with_a_new_source_joins_a_run_and_another_leaves_it(spark: SparkSession, tmp_path: Path) -> None:
@@ -317,18 +310,18 @@ def test_a_query_with_a_new_source_joins_a_run_and_another_leaves_it(spark: Spar
         folder=tmp_path,
         sink=lambda df, _: first.extend(r.v for r in df.collect()),
     )
-    wait_for(lambda: first == [1.0])
+    wait_until(lambda: first == [1.0])
     other = S.replace("STREAM s", "STREAM q").replace("'s'", "'q'")
     handle.add_query(
         other + "ISTREAM(SELECT k FROM q [NOW]);",
         name="2",
         sink=lambda df, _: second.extend(r.k for r in df.collect()),
     )
-    wait_for(lambda: second == [7])
+    wait_until(lambda: second == [7])
     assert list(handle.status.queries) == ["1", "2"]
     handle.drop_query("1")
     found.feed("q", ["9,1,5"])
-    wait_for(lambda: second == [7, 8])
+    wait_until(lambda: second == [7, 8])
     assert handle.status.active
     handle.stop()
     assert list(handle.status.queries) == ["2"]
