@@ -24,9 +24,10 @@ from astralq import (
     two_rates,
     unbounded,
 )
+from astralq.algebra.functions import Affine, Step, UpTo
 from astralq.algebra.sneeql import RowWindows, TimeWindows
 from astralq.space import Region
-from astralq.timeline import Instant, duration
+from astralq.timeline import duration
 from tests.language.support import CAR, LOG, K, S, bound, held, said, stream_of
 from tests.support import given, sec, single
 
@@ -171,9 +172,8 @@ def test_a_for_loop_is_the_one_built_by_hand() -> None:
     text = f"[FOR (t = TIMESTAMP '{EPOCH}2Z'; t <= TIMESTAMP '{EPOCH}8Z'; t = t + 3 SECONDS) FROM t - 1s TO t]"
     loop = f"(t = TIMESTAMP '{EPOCH}2Z'; t <= TIMESTAMP '{EPOCH}8Z'; t = t + 3 SECONDS)"
     by_hand = for_loop(
-        sec(2), lambda t: t <= sec(8), lambda t: Instant(t + sec(3)), lambda t: t - 1, lambda t: t,
-        text=(loop, "t - 1s", "t"),
-    )  # fmt: skip
+        sec(2), UpTo(sec(8), inclusive=True), Step(sec(3)), Affine(1, -sec(1)), Affine(1, 0), text=(loop, "t - 1s", "t")
+    )
     assert bound(f"SELECT * FROM s {text}") == S[by_hand].operator
 
 

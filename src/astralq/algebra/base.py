@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass, fields
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, fields, replace
 from enum import Enum
 from functools import cached_property
-from typing import Protocol
+from typing import Protocol, Self
 
+from astralq.algebra.digest import digest_of
 from astralq.errors import PlanError
 from astralq.schema import BIGINT, TIMESTAMP, Attribute, Schema
 
@@ -75,6 +76,36 @@ class Operator:
     def children(self) -> tuple[Operator, ...]:
         """The operators that it takes its tuples from."""
         return tuple(v for v in (getattr(self, f.name) for f in fields(self)) if isinstance(v, Operator))
+
+    @cached_property
+    def digest(self) -> str:
+        """A short name that every process gives to this operator, and to no other; an error if a function in it has
+        no name."""
+        return digest_of(self)
+
+    def with_children(self, *children: Operator) -> Self:
+        """The same operator over other children, as many as it has.
+
+        >>> from astralq import rows, stream
+        >>> s, u = stream("S", "v INT").operator, stream("U", "v INT").operator
+        >>> stream("S", "v INT")[rows(3)].operator.with_children(u)
+        WINDOW [ROWS 3]
+        └─ STREAM U
+        """
+        names = [f.name for f in fields(self) if isinstance(getattr(self, f.name), Operator)]
+        return replace(self, **dict(zip(names, children, strict=True)))
+
+    def transform(self, f: Callable[[Operator], Operator]) -> Operator:
+        """The query with f applied to each operator, from the sources up.
+
+        >>> from astralq import rows, stream
+        >>> s = stream("S", "v INT")[rows(3)].istream().operator
+        >>> s.transform(lambda op: op.child.child if type(op).__name__ == "IStream" else op)
+        STREAM S
+        """
+        children = tuple(c.transform(f) for c in self.children)
+        same = all(a is b for a, b in zip(children, self.children, strict=True))
+        return f(self if same else self.with_children(*children))
 
     @property
     def label(self) -> str:

@@ -52,11 +52,18 @@ class LastBatchOf:
 
 @dataclass(frozen=True)
 class Custom:
-    """Any non-decreasing f ≤ identity, with its generalised inverse b ↦ min{x : f(x) ≥ b} (None: never)."""
+    """Any non-decreasing f ≤ identity, with its generalised inverse b ↦ min{x : f(x) ≥ b} (None: never).
 
-    text: str
-    f: Callable[[BatchId], BatchId] = field(compare=False, repr=False)
-    inverse: Callable[[BatchId], BatchId | None] = field(compare=False, repr=False)
+    The text is the functions' name, by which they are known again.
+    """
+
+    text: str = field(compare=False)
+    f: Callable[[BatchId], BatchId] = field(repr=False)
+    inverse: Callable[[BatchId], BatchId | None] = field(repr=False)
+
+    @property
+    def named(self) -> bool:
+        return True
 
     def __str__(self) -> str:
         return f"AT {self.text}"

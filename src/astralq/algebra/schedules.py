@@ -166,13 +166,15 @@ class AtInstants(TimeSchedule):
 class Loop(TimeSchedule):
     """000 §6.1.4: for (t = init; condition(t); t = evolution(t)), as in C, over absolute instants.
 
-    Only values that satisfy the condition are evaluations; the last window stays.
+    Only values that satisfy the condition are evaluations; the last window stays. Loops are equal if their functions
+    are; `named`: the text is their name, by which they are known again.
     """
 
-    text: str
+    text: str = field(compare=False)
     init: Instant
-    condition: Callable[[Instant], bool] = field(compare=False, repr=False)
-    evolution: Callable[[Instant], Instant] = field(compare=False, repr=False)
+    condition: Callable[[Instant], bool] = field(repr=False)
+    evolution: Callable[[Instant], Instant] = field(repr=False)
+    named: bool = field(default=False, compare=False, repr=False)
 
     def absolute(self) -> Iterator[Instant]:
         t = self.init

@@ -53,10 +53,14 @@ class BatchStart:
 
 @dataclass(frozen=True)
 class OfInstant:
-    """Any function of the evaluation's instant, for aperiodic windows (000 D12)."""
+    """Any function of the evaluation's instant, for aperiodic windows (000 D12).
 
-    text: str
-    function: Callable[[Instant], int] = field(compare=False, repr=False)
+    Bounds are equal if their functions are; `named`: the text is the function's name, by which it is known again.
+    """
+
+    text: str = field(compare=False)
+    function: Callable[[Instant], int] = field(repr=False)
+    named: bool = field(default=False, compare=False, repr=False)
 
 
 Bound = Linear | Back | BatchStart | OfInstant

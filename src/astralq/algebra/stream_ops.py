@@ -36,10 +36,11 @@ class Spread(Operator):
     def schema(self) -> Schema:
         return self.child.schema
 
-    def check(self) -> None:
+    def __post_init__(self) -> None:
         expect(self.child, Kind.STREAM, "spread", STREAM_HINT)
-        for name in self.attributes:
-            self.child.schema.index(name)
+        names = tuple(dict.fromkeys(self.child.schema[name].name for name in self.attributes))
+        object.__setattr__(self, "attributes", names)
+        super().__post_init__()
 
     @property
     def label(self) -> str:

@@ -88,10 +88,15 @@ class Window(Operator):
     def stamped(self) -> bool:
         return True
 
-    def check(self) -> None:
+    def __post_init__(self) -> None:
         expect(self.child, Kind.STREAM, "a window", STREAM_HINT)
-        for name in self.spec.partition:
-            self.child.schema.index(name)
+        # One form for one partition: with the attributes' own spelling, each once.
+        schema = self.child.schema
+        partition = tuple(dict.fromkeys(schema[name].name for name in self.spec.partition))
+        object.__setattr__(self, "spec", replace(self.spec, partition=partition))
+        super().__post_init__()
+
+    def check(self) -> None:
         if Measure.DISTANCE in self.spec.measures and self.child.schema.location is None:
             raise PlanError(
                 f"{self.spec} measures distance, but the stream has no location",
@@ -293,15 +298,18 @@ def at_instants(
     hi: Callable[[Instant], int],
     *,
     measure: Measure = Measure.TIME,
-    text: tuple[str, str] = ("lo(t)", "hi(t)"),
+    text: tuple[str, str] | None = None,
 ) -> WindowSpec:
     """An aperiodic window (000 D12): evaluated at the given instants, with closed bounds as functions of the instant.
+
+    `text` names the two functions: a continuous run knows them again by it.
 
     >>> w = at_instants(["2026-03-01", "2026-03-05"], lambda t: t - duration("1 h"), lambda t: t, text=("t - 1 h", "t"))
     >>> str(w)
     "[AT TIMESTAMP '2026-03-01T00:00:00Z', TIMESTAMP '2026-03-05T00:00:00Z' FROM t - 1 h TO t]"
     """
-    scope = Scope(measure, OfInstant(text[0], lo), OfInstant(text[1], hi))
+    shown = ("lo(t)", "hi(t)") if text is None else text
+    scope = Scope(measure, *(OfInstant(n, f, text is not None) for n, f in zip(shown, (lo, hi), strict=True)))
     return WindowSpec(AtInstants(tuple(instant(t) for t in instants)), scope)
 
 
@@ -313,9 +321,11 @@ def for_loop(
     end: Callable[[Instant], int],
     *,
     measure: Measure = Measure.TIME,
-    text: tuple[str, str, str] = ("(t = …; …; …)", "begin(t)", "end(t)"),
+    text: tuple[str, str, str] | None = None,
 ) -> WindowSpec:
     """FOR (t = init; condition; t = evolution) FROM begin TO end: TelegraphCQ's windows, closed (000 §6.1.4).
+
+    `text` names the loop and the two bounds: a continuous run knows them again by it.
 
     >>> day = duration("1 day")
     >>> w = for_loop("2026-03-01", lambda t: t < instant("2026-04-01"), lambda t: Instant(t + day),
@@ -323,8 +333,9 @@ def for_loop(
     >>> str(w)
     '[FOR (t = …; t < …; t = t + 1 day) FROM t - 1 day TO t]'
     """
-    scope = Scope(measure, OfInstant(text[1], begin), OfInstant(text[2], end))
-    return WindowSpec(Loop(text[0], instant(init), condition, evolution), scope)
+    loop, *shown = ("(t = …; …; …)", "begin(t)", "end(t)") if text is None else text
+    scope = Scope(measure, *(OfInstant(n, f, text is not None) for n, f in zip(shown, (begin, end), strict=True)))
+    return WindowSpec(Loop(loop, instant(init), condition, evolution, text is not None), scope)
 
 
 def two_rates(width: str | int, slide: str, between: tuple[str, str], otherwise: str, zone: str = "UTC") -> WindowSpec:

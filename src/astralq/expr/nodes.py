@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from decimal import Decimal
 from functools import lru_cache
@@ -30,6 +30,18 @@ class Expr:
         assert not children
         return self
 
+    def transform(self, f: Callable[[Expr], Expr]) -> Expr:
+        """The expression with f applied to each part, innermost first.
+
+        >>> from astralq.schema import INT
+        >>> double = Call(INT, "+", (Column(INT, "a"), Column(INT, "a")))
+        >>> double.transform(lambda e: Column(INT, "b") if e == Column(INT, "a") else e)
+        b + b
+        """
+        children = tuple(c.transform(f) for c in self.children)
+        same = all(a is b for a, b in zip(children, self.children, strict=True))
+        return f(self if same else self.rebuilt(children))
+
     def walk(self) -> Iterator[Expr]:
         """This expression and all below it, outermost first."""
         yield self
@@ -54,9 +66,15 @@ class Column(Expr):
 
 @dataclass(frozen=True, repr=False)
 class Literal(Expr):
-    """A constant."""
+    """A constant; two are equal if nothing can tell them apart: NaN is equal to NaN, -0.0 is not equal to 0.0."""
 
     value: Value
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Literal) and (self.type, repr(self.value)) == (other.type, repr(other.value))
+
+    def __hash__(self) -> int:
+        return hash((self.type, repr(self.value)))
 
     def __str__(self) -> str:
         return literal_text(self.value, self.type)

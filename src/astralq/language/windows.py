@@ -5,11 +5,11 @@ The bounds of [ALPHA … BETA …] and [FOR …] are linear forms in j or t with
 
 from __future__ import annotations
 
-import operator
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from datetime import time
 
+from astralq.algebra.functions import Affine, Step, UpTo
 from astralq.algebra.schedules import Loop, Measure, Schedule, TimeOfDay
 from astralq.algebra.scopes import OfInstant, Scope
 from astralq.algebra.windows import (
@@ -31,7 +31,7 @@ from astralq.errors import AstralError, WindowError, nearest
 from astralq.language.linear import LinearReader
 from astralq.language.words import Word, rows_or_text
 from astralq.space import is_distance
-from astralq.timeline import Duration, Instant, duration
+from astralq.timeline import Duration, duration
 
 
 @dataclass(frozen=True)
@@ -282,7 +282,7 @@ class WindowReader(LinearReader):
         self.expect(";", "T")
         sign = self.word("a comparison").text
         sign += "=" if self.take("=") else ""
-        if sign not in _COMPARED:
+        if sign not in ("<", "<="):
             raise self.fail(f"expected t < or t <= and a time, not {sign}")
         limit = self.moment()
         self.expect(";", "T", "=", "T", "+")
@@ -293,8 +293,7 @@ class WindowReader(LinearReader):
         begin = self._of_t(("TO",))
         self.expect("TO")
         end = self._of_t(("DELAY",))
-        test = _COMPARED[sign]
-        schedule = Loop(" ".join(text.split()), init, lambda t: test(t, limit), lambda t: Instant(t + step))
+        schedule = Loop(" ".join(text.split()), init, UpTo(limit, sign == "<="), Step(step))
         return WindowSpec(schedule, Scope(Measure.TIME, begin, end))
 
     def _of_t(self, stop: tuple[str, ...]) -> OfInstant:
@@ -302,17 +301,14 @@ class WindowReader(LinearReader):
         if self.peek("TIMESTAMP") or (self.at < len(self.words) and self.words[self.at].kind == "string"):
             moment = self.moment()
             text = self.source[self.words[first].start : self.words[self.at - 1].end]
-            return OfInstant(text, lambda _: moment)
+            return OfInstant(text, Affine(0, moment))
         factor, constant = self.linear("t", stop)
         if self.at == first:
             raise self.fail("expected a bound, for example t - 5 SECONDS")
         text = " ".join(self.source[self.words[first].start : self.words[self.at - 1].end].split())
         k = int(factor.split()[0])
         shift = duration(constant) if constant.split()[0] != "0" else 0
-        return OfInstant(text, lambda t: k * t + shift)
-
-
-_COMPARED: dict[str, Callable[[int, int], bool]] = {"<": operator.lt, "<=": operator.le}
+        return OfInstant(text, Affine(k, shift))
 
 
 def _general(alpha: tuple[str, str], beta: tuple[str, str], rate: str | int) -> WindowSpec:

@@ -10,6 +10,9 @@ from pathlib import Path
 
 from astralq.errors import AstralError
 
+VERSION = 2
+"""Of the format of checkpoints; 2: state tables are named by digests."""
+
 
 class CheckpointError(AstralError):
     """A checkpoint cannot be used for this run."""
@@ -96,6 +99,20 @@ class Folders:
                     f"another run uses the checkpoint {self.root}",
                     hint="stop it, or give each run a directory of its own",
                 ) from None
+            self._check_version()
             for folder in (self.intents, self.commits):
                 folder.mkdir(exist_ok=True)
             yield
+
+    def _check_version(self) -> None:
+        """A checkpoint is gone on with by a program that names its tables and records as this one does."""
+        note = self.root / "version"
+        if not note.exists() and not (self.commits.is_dir() and any(self.commits.iterdir())):
+            note.write_text(f"{VERSION}\n")
+            return
+        written = note.read_text().strip() if note.exists() else "1"
+        if written != str(VERSION):
+            raise CheckpointError(
+                f"the checkpoint {self.root} has the format {written}, and this is astralq with the format {VERSION}",
+                hint="end it with the astralq that began it (start --once), then begin with a directory of its own",
+            )

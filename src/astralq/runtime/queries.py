@@ -11,6 +11,7 @@ from astralq.algebra.domain import Domain, Floor
 from astralq.algebra.sneeql import Scan
 from astralq.algebra.sources import Origin, RelationSource, SensedSource, StreamSource, Validity
 from astralq.algebra.ticks import Tick
+from astralq.errors import PlanError
 from astralq.runtime.folders import CheckpointError
 from astralq.runtime.records import Record
 from astralq.runtime.state import Table
@@ -29,6 +30,13 @@ class ContinuousQuery:
     t0: Instant | None
     folder: Path
     sink: Origin | None = None
+
+    def __post_init__(self) -> None:
+        """What it keeps is found again by digests, so that every function in it needs a name, and each its own."""
+        named: dict[str, Operator] = {}
+        for op in self.operator.walk():
+            if named.setdefault(op.digest, op) != op:
+                raise PlanError(f"two functions in this query have one name:\n{op}", hint="give each a name of its own")
 
     @property
     def sources(self) -> list[Source]:

@@ -16,6 +16,7 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F  # noqa: N812
 
 from astralq.algebra.base import Operator
+from astralq.algebra.digest import UnnamedFunctionError, digest_of
 from astralq.spark.columns import col, lit
 
 Facts = dict[str, Any]
@@ -52,8 +53,15 @@ class Memory(Protocol):
 
 
 def edge_name(kind: str, scope: str, op: Operator, *more: object) -> str:
-    """The name of an edge: the same in every epoch and after every restart, different for different operators."""
-    text = "\n".join([scope, str(op), *map(str, more)])
+    """The name of an edge: the same in every epoch and after every restart, different for different operators.
+
+    A function that nobody named has one as long as this process lasts: `start` refuses it.
+    """
+    try:
+        name = op.digest
+    except UnnamedFunctionError:
+        name = digest_of(op, lambda f: f"function {id(f)}")
+    text = "\n".join([scope, name, *map(str, more)])
     return f"{kind}-{hashlib.sha256(text.encode()).hexdigest()[:12]}"
 
 
