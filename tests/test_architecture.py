@@ -20,6 +20,7 @@ LAYERS = [
     "schema",
     "expr",
     "algebra",
+    "io",
     "model",
     "language",
     "printing",
@@ -32,6 +33,7 @@ LAYERS = [
 """From the first to the last; a module may import its own layer and those before it."""
 
 FORBIDDEN = {
+    "io": {"pyspark", "matplotlib"},
     "model": {"pyspark", "matplotlib"},
     "algebra": {"pyspark", "matplotlib"},
     "expr": {"pyspark"},

@@ -14,6 +14,9 @@ from astralq.timeline import MAX_INSTANT, MIN_INSTANT
 Value = None | bool | int | float | Decimal | str
 """What an attribute can hold. A TIMESTAMP is its instant, an INTERVAL its microseconds."""
 
+Values = tuple[Value, ...]
+"""What the attributes of a tuple hold, in order."""
+
 
 @dataclass(frozen=True)
 class Type:

@@ -16,8 +16,8 @@ from astralq.model.sources import acquire
 from astralq.schema import Attribute, Schema
 from astralq.spark import Engine
 from astralq.spark.answers import plain
-from astralq.spark.sensed import sensed_frame
-from astralq.spark.sources import spark_type
+from astralq.spark.sources.received import spark_type
+from astralq.spark.sources.sensed import sensed_frame
 from astralq.timeline import Instant
 
 Rows = list[tuple[Any, ...]]

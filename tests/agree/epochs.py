@@ -16,8 +16,8 @@ from astralq.schema import BIGINT, Attribute
 from astralq.spark import Engine
 from astralq.spark.answers import numbered_history, plain
 from astralq.spark.context import Run
-from astralq.spark.memory import InSession
-from astralq.spark.sources import Sources
+from astralq.spark.sources.received import Sources
+from astralq.spark.state.store import InSession
 from astralq.timeline import Instant
 from tests.agree.compare import Rows, frames
 

@@ -16,7 +16,7 @@ from astralq.model import Data, set_aside
 from astralq.schema import Schema
 from astralq.spark import Engine
 from astralq.spark.context import Run
-from astralq.spark.sources import Sources
+from astralq.spark.sources.received import Sources
 from tests.agree.compare import frames, on_model, on_spark
 from tests.agree.epochs import in_epochs, times_of
 from tests.support import answer, at, sec

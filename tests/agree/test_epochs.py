@@ -13,9 +13,9 @@ from pyspark.sql import SparkSession
 from astralq import StreamQuery, range_, relation, rows, stream, tumble, unbounded
 from astralq.errors import AstralError
 from astralq.model import Data, Stream
-from astralq.runtime.watermark import Progress, watermark
+from astralq.runtime.ingest.watermark import Progress, watermark
 from astralq.spark import Engine
-from astralq.spark.edges import MANY
+from astralq.spark.state.tables import MANY
 from astralq.timeline import BatchId, Duration, Instant
 from tests.agree.compare import Rows, on_model, same
 from tests.agree.epochs import in_epochs, last_instant, times_of

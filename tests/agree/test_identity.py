@@ -11,7 +11,7 @@ from pyspark.sql import SparkSession
 from astralq import RelationQuery, StreamQuery, at_instants
 from astralq.language import Statement, read_script
 from astralq.model import Data
-from astralq.runtime.folders import VERSION, CheckpointError
+from astralq.runtime.checkpoint.folders import VERSION, CheckpointError
 from astralq.spark import Engine
 from tests.agree.compare import on_model, on_spark
 from tests.agree.epochs import in_epochs

@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
+from astralq.io.files import read_sources
 from astralq.language import Script, read_script
 from astralq.model import Change, StreamTuple, run
-from astralq.model.files import read_sources
 from astralq.timeline import Instant, format_instant, instant
 
 FOLDER = Path(__file__).parents[2] / "examples"

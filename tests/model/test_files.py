@@ -15,7 +15,7 @@ from astralq.algebra.sources import Origin, RelationSource, SensedSource, Stream
 from astralq.algebra.stream_ops import LookupJoin
 from astralq.errors import DataError
 from astralq.expr.parse import expression
-from astralq.model.files import read_sources
+from astralq.io.files import read_sources
 from astralq.schema import Schema
 from astralq.timeline import Duration, Instant
 from tests.support import sec

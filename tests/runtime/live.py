@@ -15,12 +15,12 @@ from pyspark.sql import SparkSession
 
 from astralq.algebra.sources import RelationSource, StreamSource
 from astralq.language import Statement, read_script
-from astralq.runtime import points
+from astralq.runtime.checkpoint import failpoints as points
 from astralq.runtime.queries import ContinuousQuery
 from astralq.runtime.run import ContinuousRun, Settings
 from astralq.runtime.sinks import FileSink
 from astralq.spark import Engine
-from astralq.spark.files import read_frame
+from astralq.spark.sources.files import read_frame
 from astralq.timeline import Duration
 
 Row = tuple[Any, ...]

@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 from pyspark.sql import SparkSession
 
-from astralq.runtime.folders import CheckpointError
-from astralq.runtime.points import POINTS
-from astralq.runtime.records import numbers
+from astralq.runtime.checkpoint.failpoints import POINTS
+from astralq.runtime.checkpoint.folders import CheckpointError
+from astralq.runtime.checkpoint.records import numbers
 from tests.runtime.live import Live, crashing, until_it_crashes
 
 QUERY = """

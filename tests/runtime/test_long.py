@@ -16,7 +16,7 @@ def test_state_and_files_do_not_grow_with_the_run(
     spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """With tables trimmed as soon as they have twice the rows that they need."""
-    monkeypatch.setattr("astralq.runtime.state.SLACK", 0)
+    monkeypatch.setattr("astralq.runtime.checkpoint.tables.SLACK", 0)
     queries = {name: WEEK[name] for name in ("partitioned", "landmark")} | HOP
     found = live_through(spark, tmp_path, queries, rows=1800, epochs=9, days=0.4)
     early, late = found[2:5], found[-3:]

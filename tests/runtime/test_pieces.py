@@ -9,9 +9,9 @@ import pytest
 from astralq.algebra.state import check_bounded, kept_state
 from astralq.errors import PlanError
 from astralq.language import read_script
+from astralq.runtime.checkpoint.records import CorruptRecordError, newest, read_record, write_record
+from astralq.runtime.ingest.watermark import EVER, Progress, after_closing, watermark
 from astralq.runtime.progress import QueryProgress, RunProgress
-from astralq.runtime.records import CorruptRecordError, newest, read_record, write_record
-from astralq.runtime.watermark import EVER, Progress, after_closing, watermark
 from astralq.timeline import Duration, Instant
 
 NEVER_SILENT = (Instant(0), Instant(0))

@@ -14,7 +14,7 @@ from astralq.engine import Engine
 from astralq.errors import AstralError, DataError, PlanError
 from astralq.language import read_script
 from astralq.runtime import run as running
-from astralq.runtime.folders import CheckpointError
+from astralq.runtime.checkpoint.folders import CheckpointError
 from astralq.runtime.handle import Handle
 from astralq.runtime.queries import ContinuousQuery
 from astralq.runtime.run import ContinuousRun, Settings
@@ -158,7 +158,7 @@ def test_a_silent_source_lets_windows_expire_within_two_triggers(
     (tmp_path / "q").mkdir()
     clock = Clock()
     monkeypatch.setattr(running, "clock", clock)
-    monkeypatch.setattr("astralq.runtime.spool.clock", clock)
+    monkeypatch.setattr("astralq.runtime.ingest.log.clock", clock)
     found.feed("s", ["1,1,10"])
     with found.opened() as run:
         found.go_on(run)

@@ -17,10 +17,10 @@ from pyspark.sql import functions as F  # noqa: N812
 
 from astralq.algebra.sources import Origin, RelationSource, StreamSource
 from astralq.errors import DataError
-from astralq.model.files import read_sources
+from astralq.io.files import read_sources
 from astralq.schema import Schema
 from astralq.spark.blame import explain_failure
-from astralq.spark.files import read_frame
+from astralq.spark.sources.files import read_frame
 from tests.support import sec
 
 KV = "k INT, v DOUBLE"

@@ -7,9 +7,9 @@ from pyspark.sql import SparkSession
 from pyspark.sql import functions as F  # noqa: N812
 
 from astralq.errors import DataError
+from astralq.io.parquet import takes
 from astralq.schema import Attribute, parse_type
-from astralq.spark.parquet import takes
-from astralq.spark.reading import of_column
+from astralq.spark.sources.reading import of_column
 
 FOUND = [
     *("tinyint", "smallint", "int", "bigint", "unsigned", "float", "double", "decimal(10,2)", "decimal(20,0)"),

@@ -12,7 +12,7 @@ import astralq.spark
 from astralq.language import read_script
 from astralq.spark.context import Run
 from astralq.spark.plans import compiled_plans, plan_of, violations
-from astralq.spark.sources import Sources
+from astralq.spark.sources.received import Sources
 
 DECLARED = """
     CREATE STREAM s (k INT, v DOUBLE, x DOUBLE, y DOUBLE, ts TIMESTAMP) TIMESTAMP BY ts LOCATION BY (x, y);

@@ -15,9 +15,9 @@ from astralq.language import read_script
 from astralq.spark import Engine
 from astralq.spark.answers import history
 from astralq.spark.context import Run
-from astralq.spark.frames import columns
-from astralq.spark.scan import Cut
-from astralq.spark.sources import Sources
+from astralq.spark.encoding.frames import columns
+from astralq.spark.encoding.scan import Cut
+from astralq.spark.sources.received import Sources
 from benchmarks.growth import history as history_of
 from tests.processes import PATIENCE
 

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from enum import Enum
 from functools import cached_property
+from typing import Any
 
 from astralq.algebra.base import PSEUDO, Kind, Operator, Unary
 from astralq.errors import PlanError
@@ -156,6 +158,10 @@ class SensedSource(Operator):
     def label(self) -> str:
         sites = ", ".join(map(str, self.sites))
         return f"SENSED {self.name} EVERY {format_duration(self.every)} AT SITES ({sites})"
+
+
+Sensor = Callable[[Any, Instant], Sequence[Any]]
+"""What a sensed stream calls: (site, t) ↦ the measured attributes."""
 
 
 class Validity(Enum):

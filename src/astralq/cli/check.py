@@ -20,10 +20,10 @@ from astralq.cli.scripts import CommandError, read_all, shown
 from astralq.cli.scripts import Source as QueryFile
 from astralq.cli.sinks import sink_file
 from astralq.errors import AstralError, DataError, Span
+from astralq.io.declared import check_sink
+from astralq.io.files import described, source_files
 from astralq.language import Declared, Statement
-from astralq.model.files import described, source_files
 from astralq.printing.answers import Answer
-from astralq.spark.declared import check_sink
 
 
 @dataclass

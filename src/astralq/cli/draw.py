@@ -9,7 +9,7 @@ from astralq.cli.progress import progress
 from astralq.cli.scripts import Source, blamed_on, shown
 from astralq.draw.describe import Shown, describe
 from astralq.draw.picture import Picture, PictureError, check_suffix
-from astralq.model.files import read_sources
+from astralq.io.files import read_sources
 from astralq.timeline import Instant
 
 

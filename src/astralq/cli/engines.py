@@ -14,8 +14,8 @@ from astralq.algebra.set_aside import SetAside
 from astralq.algebra.sources import RelationSource, SensedSource, StreamSource
 from astralq.cli.answers import Question
 from astralq.cli.scripts import shown
+from astralq.io.files import read_sensor, read_sources
 from astralq.model import Change, StreamTuple, run, set_aside, state
-from astralq.model.files import read_sensor, read_sources
 from astralq.model.sources import acquire
 from astralq.model.values import Values
 from astralq.printing.answers import Answer
@@ -121,8 +121,8 @@ class SparkEngine:
         return int(self.engine.spark.sparkContext.defaultParallelism)
 
     def _frames(self, question: Question) -> dict[str, DataFrame]:
-        from astralq.spark.files import read_frame
-        from astralq.spark.sensed import sensed_frame
+        from astralq.spark.sources.files import read_frame
+        from astralq.spark.sources.sensed import sensed_frame
 
         query = question.statement
         found: dict[str, DataFrame] = {}

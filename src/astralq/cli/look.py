@@ -11,8 +11,19 @@ from pathlib import Path
 from astralq.algebra.sources import Origin, RelationSource, SensedSource, StreamSource, Validity
 from astralq.cli.words import counted
 from astralq.errors import AstralError, DataError, nearest
-from astralq.model.files import NoFileError, described, find_files, imported
-from astralq.model.formats import (
+from astralq.io.declared import (
+    FOLLOWED,
+    STORED,
+    check_jdbc,
+    check_visible,
+    followed_origin,
+    kafka_form,
+    listed_by_spark,
+    rate_misfits,
+    stored_origin,
+)
+from astralq.io.files import NoFileError, described, find_files, imported
+from astralq.io.formats import (
     HEADER_UNDECLARED,
     SEPARATED,
     SUFFIXES,
@@ -27,20 +38,9 @@ from astralq.model.formats import (
     opened,
     read_beginning,
 )
+from astralq.io.options import charset, check_option_names
 from astralq.model.sources import read_relation, receive
 from astralq.schema import STRING, TIMESTAMP, Attribute, Schema
-from astralq.spark.declared import (
-    FOLLOWED,
-    STORED,
-    check_jdbc,
-    check_visible,
-    followed_origin,
-    kafka_form,
-    listed_by_spark,
-    rate_misfits,
-    stored_origin,
-)
-from astralq.spark.options import charset, check_option_names
 from astralq.timeline import duration
 
 Source = StreamSource | RelationSource | SensedSource
@@ -336,7 +336,7 @@ def _magic(file: File) -> str | None:
 
 def _parquet_beginning(origin: Origin, file: File, schema: Schema) -> tuple[Beginning | None, list[AstralError]]:
     """First the types of the columns, as Spark sees them, then the values in those that can be read."""
-    from astralq.spark.parquet import mismatch, parquet_types, takes
+    from astralq.io.parquet import mismatch, parquet_types, takes
 
     wrong: list[AstralError] = []
     fine = []

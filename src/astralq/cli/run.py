@@ -19,7 +19,7 @@ from astralq.cli.progress import progress
 from astralq.cli.scripts import CommandError, Source, blamed_on, shown
 from astralq.cli.sinks import sink_file
 from astralq.errors import AstralError, DataError
-from astralq.model.files import source_files
+from astralq.io.files import source_files
 from astralq.printing.answers import Answer
 from astralq.timeline import Instant
 

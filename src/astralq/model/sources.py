@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
-from astralq.algebra.sources import UNITS, RelationSource, SensedSource, StreamSource, Validity
+from astralq.algebra.sources import UNITS, RelationSource, SensedSource, Sensor, StreamSource, Validity
 from astralq.errors import DataError, TimeError
 from astralq.expr.order import OrderKey, order_key, row_key
 from astralq.model.values import Phi, Relation, Row, Stream, Values
@@ -17,9 +17,6 @@ from astralq.schema import Value
 from astralq.timeline import BatchId, Instant, format_instant, instant
 
 Rows = Iterable[Sequence[Any]]
-Sensor = Callable[[Any, Instant], Sequence[Any]]
-"""What a sensed stream calls: (site, t) ↦ the measured attributes."""
-
 Data = Mapping[str, "Stream | Rows | Sensor"]
 """For each source its rows, a stream that is already stamped, or the callable of a sensed stream."""
 

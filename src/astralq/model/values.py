@@ -9,10 +9,9 @@ from itertools import pairwise
 
 from astralq.errors import DataError
 from astralq.expr.order import OrderKey, row_key
-from astralq.schema import Value
+from astralq.schema import Values as Values
 from astralq.timeline import BatchId, Instant
 
-Values = tuple[Value, ...]
 Phi = tuple[OrderKey, ...]
 """A physical identifier: a path, compared lexicographically (001 D7, 002 D2; SEMANTICS.md §1)."""
 

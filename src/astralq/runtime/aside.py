@@ -10,12 +10,12 @@ from pyspark.sql import functions as F  # noqa: N812
 
 from astralq.algebra.set_aside import sources_with_start
 from astralq.algebra.sources import StreamSource
-from astralq.runtime.folders import Folders
+from astralq.runtime.checkpoint.folders import Folders
+from astralq.runtime.checkpoint.tables import Part
+from astralq.runtime.ingest.log import Marker, Spool
 from astralq.runtime.queries import ContinuousQuery
-from astralq.runtime.spool import Marker, Spool
-from astralq.runtime.state import Part
-from astralq.spark.columns import col, lit
-from astralq.spark.memory import Notes
+from astralq.spark.encoding.columns import col, lit
+from astralq.spark.state.store import Notes
 from astralq.timeline import Instant, format_instant
 
 Released = Callable[[str, Sequence[Marker]], DataFrame]

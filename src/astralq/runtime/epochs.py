@@ -18,20 +18,20 @@ from pyspark.sql import DataFrame, SparkSession
 from astralq.algebra.answers import answer_columns
 from astralq.algebra.sources import RelationSource
 from astralq.runtime import aside
-from astralq.runtime.folders import CheckpointError, Folders
-from astralq.runtime.points import passed
+from astralq.runtime.checkpoint.failpoints import passed
+from astralq.runtime.checkpoint.folders import CheckpointError, Folders
+from astralq.runtime.checkpoint.records import CorruptRecordError, Record, newest, numbers, read_record, write_record
+from astralq.runtime.checkpoint.tables import InFiles, Part, parts_of
+from astralq.runtime.ingest.log import Marker, Spool
+from astralq.runtime.ingest.watermark import after_closing
 from astralq.runtime.queries import ContinuousQuery, Standing, check_same, is_stored
-from astralq.runtime.records import CorruptRecordError, Record, newest, numbers, read_record, write_record
 from astralq.runtime.sessions import Sessions
 from astralq.runtime.sinks import FileSink, Sink, Staged
-from astralq.runtime.spool import Marker, Spool
-from astralq.runtime.state import InFiles, Part, parts_of
-from astralq.runtime.watermark import after_closing
+from astralq.spark.aggregate.exact import Range
 from astralq.spark.answers import numbered_history
 from astralq.spark.context import Run
-from astralq.spark.exact import Range
-from astralq.spark.files import read_frame
-from astralq.spark.sources import Sources
+from astralq.spark.sources.files import read_frame
+from astralq.spark.sources.received import Sources
 from astralq.timeline import Instant, instant
 
 SMALL = 200_000

@@ -12,10 +12,10 @@ from astralq.algebra.sneeql import Scan
 from astralq.algebra.sources import Origin, RelationSource, SensedSource, StreamSource, Validity
 from astralq.algebra.ticks import Tick
 from astralq.errors import PlanError
-from astralq.runtime.folders import CheckpointError
-from astralq.runtime.records import Record
-from astralq.runtime.state import Table
-from astralq.spark.memory import Facts
+from astralq.runtime.checkpoint.folders import CheckpointError
+from astralq.runtime.checkpoint.records import Record
+from astralq.runtime.checkpoint.tables import Table
+from astralq.spark.state.store import Facts
 from astralq.timeline import Duration, Instant, format_instant
 
 Source = StreamSource | RelationSource | SensedSource

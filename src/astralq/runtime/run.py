@@ -15,16 +15,16 @@ from pyspark.sql import DataFrame, SparkSession
 from astralq.algebra.base import Kind
 from astralq.algebra.sources import NOTHING, RelationSource, SensedSource, StreamSource
 from astralq.errors import AstralError, PlanError
+from astralq.runtime.checkpoint.folders import Folders
 from astralq.runtime.epochs import Aim, Epochs, Intent
-from astralq.runtime.folders import Folders
-from astralq.runtime.inputs import Input, frame_input, idle_after, on_arrival, open_input
+from astralq.runtime.ingest.inputs import Input, frame_input, idle_after, on_arrival, open_input
+from astralq.runtime.ingest.log import Spool, clock
+from astralq.runtime.ingest.sensing import sensed_input
+from astralq.runtime.ingest.watermark import EVER, Progress, watermark
 from astralq.runtime.progress import QueryProgress, RunProgress
 from astralq.runtime.queries import ContinuousQuery, Source
-from astralq.runtime.sensing import sensed_input
 from astralq.runtime.sinks import Sink
-from astralq.runtime.spool import Spool, clock
-from astralq.runtime.watermark import EVER, Progress, watermark
-from astralq.spark.sources import Sources
+from astralq.spark.sources.received import Sources
 from astralq.timeline import EPOCH, Duration, Instant, duration, format_instant
 
 SECOND = duration("1 s")

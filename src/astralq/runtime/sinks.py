@@ -16,12 +16,12 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812
 
 from astralq.algebra.sources import Origin
+from astralq.io.declared import check_sink
 from astralq.model.values import Values
-from astralq.runtime.records import sync_folder
-from astralq.runtime.state import Part
+from astralq.runtime.checkpoint.records import sync_folder
+from astralq.runtime.checkpoint.tables import Part
 from astralq.schema import Attribute
-from astralq.spark.columns import col, lit
-from astralq.spark.declared import check_sink
+from astralq.spark.encoding.columns import col, lit
 
 Callback = Callable[[DataFrame, int], None]
 """What a user gives: called with the rows of an epoch, which have their place in the answer as _n, and its number."""

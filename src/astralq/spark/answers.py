@@ -13,12 +13,12 @@ from astralq.algebra.base import Kind
 from astralq.algebra.retention import Want, want_of_changes
 from astralq.errors import PlanError
 from astralq.schema import Attribute
-from astralq.spark.batches import Id, greatest, le, literal, lt
-from astralq.spark.columns import col, lit
 from astralq.spark.compile import Compiler
 from astralq.spark.context import Run
-from astralq.spark.frames import RelationFrame, attributes, columns, order_columns
-from astralq.spark.relations import marked
+from astralq.spark.encoding.batches import Id, greatest, le, literal, lt
+from astralq.spark.encoding.columns import col, lit
+from astralq.spark.encoding.frames import RelationFrame, attributes, columns, order_columns
+from astralq.spark.operators.relational import marked
 from astralq.timeline import LAST_INDEX, BatchId, Instant
 
 

@@ -9,9 +9,9 @@ from urllib.parse import unquote
 
 from astralq.algebra.sources import Origin, RelationSource, StreamSource
 from astralq.errors import DataError
-from astralq.model.files import described, find_files
-from astralq.model.formats import SUFFIXES, File, check_options, read_files
-from astralq.spark.reading import HINT, MARK
+from astralq.io.files import described, find_files
+from astralq.io.formats import SUFFIXES, File, check_options, read_files
+from astralq.spark.sources.reading import HINT, MARK
 
 _LARGEST_EXPLAINED = 32 * 2**20
 

@@ -34,16 +34,19 @@ from astralq.algebra.windows import Window, WindowSpec
 from astralq.errors import PlanError
 from astralq.expr.nodes import SPATIAL_AGGREGATES, Column, Expr
 from astralq.expr.safety import can_fail
-from astralq.spark import changes, domain, joins, relations, sneeql, sources, streamers, streams, windows
-from astralq.spark.aggregates import group_by, keep_panes
-from astralq.spark.bags import bag_operation
-from astralq.spark.batches import NEVER, at, le, literal, lt
-from astralq.spark.columns import col, lit
+from astralq.spark.aggregate.group_by import group_by, keep_panes
 from astralq.spark.context import Run
-from astralq.spark.edges import current
-from astralq.spark.expressions import reads_position
-from astralq.spark.frames import RelationFrame, StreamFrame, WindowsFrame
-from astralq.spark.memory import edge_name
+from astralq.spark.encoding.batches import NEVER, at, le, literal, lt
+from astralq.spark.encoding.columns import col, lit
+from astralq.spark.encoding.frames import RelationFrame, StreamFrame, WindowsFrame
+from astralq.spark.operators import joins, relational, sneeql, streamers, streams
+from astralq.spark.operators import past as domain
+from astralq.spark.operators.bags import bag_operation
+from astralq.spark.operators.expressions import reads_position
+from astralq.spark.sources import changes, received
+from astralq.spark.state.store import edge_name
+from astralq.spark.state.tables import current
+from astralq.spark.windows import intervals
 from astralq.timeline import BatchId, Duration, Instant
 
 NOTHING = Duration(0)
@@ -141,7 +144,7 @@ class Compiler:
             joined = joins.join(replace(join, left=sides[0], right=sides[1]), left, right, self.run)
         else:
             joined = joins.join_near(join, left, right, op.within_rows, self.run)
-        return streamers.stream_of(streamer, relations.project(project, joined), self.run)
+        return streamers.stream_of(streamer, relational.project(project, joined), self.run)
 
     # What only goes on
 
@@ -222,26 +225,26 @@ class Compiler:
                 df = run.sources.frame(op)
                 if op.validity is Validity.CHANGES:
                     return current(changes.replayed(op, df, run.memory, edge, run.since, run.until), run)
-                return current(sources.relation(op, df), run)
+                return current(received.relation(op, df), run)
             case StartedAt():
                 return Compiler(_inner_run(op, run)).relation(op.child, ordered=ordered)
             case Window():
                 edge = self._edge("window", op, ordered, want.name)
-                return windows.window(self.stream(op.child), op.spec, run, ordered=ordered, edge=edge, want=want)
+                return intervals.window(self.stream(op.child), op.spec, run, ordered=ordered, edge=edge, want=want)
             case Select():
                 needs = ordered or reads_position(op.condition, op.child.schema)
                 child = self.relation(op.child, ordered=needs, want=want)
-                return relations.select(op, self._seen(child, [op.condition]))
+                return relational.select(op, self._seen(child, [op.condition]))
             case Project():
                 needs = ordered or any(reads_position(e, op.child.schema) for _, e in op.items)
                 child = self.relation(op.child, ordered=needs, want=want)
-                return relations.project(op, self._seen(child, [e for _, e in op.items]))
+                return relational.project(op, self._seen(child, [e for _, e in op.items]))
             case Rename():
                 return replace(self.relation(op.child, ordered=ordered, want=want), schema=op.schema)
             case GroupBy():
                 return self._grouped(op)
             case Distinct():
-                return relations.distinct(self.relation(op.child, ordered=False))
+                return relational.distinct(self.relation(op.child, ordered=False))
             case Domain():
                 return replace(self._domain(op, ordered=ordered), unseen=True)
             case Tick():
@@ -303,7 +306,7 @@ class Compiler:
                 left, right = self._both(op, ordered=ordered)
                 if not op.stamped:
                     left, right = replace(left, stamp=()), replace(right, stamp=())
-                return relations.tagged(left, right, op.schema)
+                return relational.tagged(left, right, op.schema)
             case SetOperation():
                 found = joins.same_identity(*self._both(op, ordered=True), run)
                 keep = joins.intersection if op.how is SetKind.INTERSECT else joins.difference

@@ -17,12 +17,12 @@ from astralq.algebra.sources import RelationSource, SensedSource, StreamSource
 from astralq.algebra.streamers import DStream, IStream, RStream
 from astralq.algebra.ticks import Tick
 from astralq.algebra.windows import Window
-from astralq.spark.batches import NEVER
-from astralq.spark.exact import Range
-from astralq.spark.frames import StreamFrame
-from astralq.spark.memory import Memory
-from astralq.spark.scan import Cut
-from astralq.spark.sources import Source, Sources, Times
+from astralq.spark.aggregate.exact import Range
+from astralq.spark.encoding.batches import NEVER
+from astralq.spark.encoding.frames import StreamFrame
+from astralq.spark.encoding.scan import Cut
+from astralq.spark.sources.received import Source, Sources, Times
+from astralq.spark.state.store import Memory
 from astralq.timeline import EPOCH, LAST_INDEX, BatchId, Instant
 
 _ENDLESS = 2**40

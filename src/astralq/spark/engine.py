@@ -17,10 +17,10 @@ from astralq.algebra.sources import RelationSource, StreamSource
 from astralq.errors import DataError, PlanError, SchemaError
 from astralq.language.script import read_script
 from astralq.schema import Attribute, Location, Schema, parse_type
+from astralq.spark.aggregate.exact import Layout
 from astralq.spark.answers import history, state
 from astralq.spark.context import Run
-from astralq.spark.exact import Layout
-from astralq.spark.sources import Sources, spark_type
+from astralq.spark.sources.received import Sources, spark_type
 from astralq.timeline import Instant, instant
 
 Query = str | Operator | HasOperator

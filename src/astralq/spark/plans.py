@@ -12,7 +12,7 @@ from pyspark.sql import DataFrame
 from astralq.algebra.base import Kind, Operator
 from astralq.spark.answers import history, state
 from astralq.spark.context import Run
-from astralq.spark.sources import Sources
+from astralq.spark.sources.received import Sources
 from astralq.timeline import Instant
 
 

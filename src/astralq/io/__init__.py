@@ -1,0 +1,1 @@
+"""What files hold and declare, without Spark: both engines and `astralq check` use it."""

@@ -1,0 +1,90 @@
+"""The types of parquet files' columns as Spark reads them, known without Spark: from the end of each file."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from astralq.errors import DataError
+from astralq.io.formats import NUMBER_AS_TIME, File, missing
+from astralq.schema import Attribute, Schema
+
+INTEGRAL = ("tinyint", "smallint", "int", "bigint")
+
+READ_AS = {"nanos": "BIGINT", "unsigned": "DECIMAL(20, 0)"}
+"""How Spark is asked for a column that it has no type of its own for."""
+
+
+def parquet_types(file: File, schema: Schema) -> tuple[tuple[str, str], ...]:
+    """The attributes' columns with their types, from the end of the file."""
+    import pyarrow as pa  # type: ignore[import-untyped]
+    import pyarrow.parquet as pq  # type: ignore[import-untyped]
+
+    try:
+        parquet = pq.ParquetFile(file.path)
+    except (OSError, pa.ArrowException) as e:
+        raise DataError(f"{file.shown} is not a parquet file that can be read: {e}") from None
+    physical = {c.path: c.physical_type for c in map(parquet.schema.column, range(len(parquet.schema)))}
+    there = {f.name.lower(): f for f in parquet.schema_arrow}
+    found = []
+    for a in schema:
+        if a.name.lower() not in there:
+            raise missing(a.name, parquet.schema_arrow.names, file.shown)
+        field = there[a.name.lower()]
+        found.append((field.name, _arrow_type(field.type, physical.get(field.name, ""))))
+    return tuple(found)
+
+
+def _arrow_type(type_: Any, physical: str) -> str:
+    """Spark's name for the type of a column, as its parquet reader reads it."""
+    import pyarrow as pa
+
+    if pa.types.is_dictionary(type_):
+        return _arrow_type(type_.value_type, physical)
+    if pa.types.is_timestamp(type_):
+        if type_.unit == "ns" and physical != "INT96":
+            return "nanos"
+        return "timestamp" if type_.tz or physical == "INT96" else "timestamp_ntz"
+    if pa.types.is_decimal(type_):
+        return f"decimal({type_.precision},{type_.scale})"
+    if pa.types.is_string(type_) or pa.types.is_large_string(type_):
+        return "string"
+    plain = {"bool": "boolean", "int8": "tinyint", "int16": "smallint", "int32": "int", "int64": "bigint"}
+    unsigned = {"uint8": "smallint", "uint16": "int", "uint32": "bigint", "uint64": "unsigned"}
+    return {**plain, **unsigned, "float": "float", "double": "double", "null": "void"}.get(str(type_), str(type_))
+
+
+# Which types go together
+
+_TAKEN = {
+    "INT": (*INTEGRAL, "unsigned"),
+    "BIGINT": (*INTEGRAL, "unsigned"),
+    "DOUBLE": (*INTEGRAL, "unsigned", "float", "double"),
+    "DECIMAL": (*INTEGRAL, "unsigned"),
+    "BOOLEAN": ("boolean",),
+    "TIMESTAMP": ("timestamp", "timestamp_ntz", "nanos"),
+}
+
+
+def takes(a: Attribute, found: str) -> bool:
+    """Whether a column of Spark's type `found` can hold an attribute's values; `of_column` (reading.py) reads those.
+
+    >>> from astralq.schema import BIGINT
+    >>> takes(Attribute("k", BIGINT), "int"), takes(Attribute("k", BIGINT), "double")
+    (True, False)
+    """
+    if found == "void" or found.startswith(("string", "varchar", "char")):
+        return True
+    return found in _TAKEN.get(a.type.name, ()) or (a.type.name == "DECIMAL" and found.startswith("decimal"))
+
+
+def mismatch(found: str, a: Attribute, where: str, integral: bool | None = None) -> DataError:
+    """What to say of a column whose type is not the attribute's."""
+    number = found in (*INTEGRAL, "unsigned") if integral is None else integral
+    hint = NUMBER_AS_TIME if a.type.name == "TIMESTAMP" and number else None
+    message = f"{where}: the column {a.name!r} is {found}, not {article(a)} {a.type}"
+    return DataError(message, hint=hint, attribute=a.name)
+
+
+def article(a: Attribute) -> str:
+    """What stands before the name of an attribute's type."""
+    return "an" if a.type.name == "INT" else "a"

@@ -1,0 +1,275 @@
+"""How each kind of source comes in: a streaming DataFrame, and how its batches become rows with timestamps.
+
+A batch of files is the list of their names: the rows are read by the same readers as in a batch run, so that the same
+file gives the same rows in both.
+"""
+
+from __future__ import annotations
+
+import glob
+import re
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import reduce
+from pathlib import Path
+
+from pyspark.sql import Column, DataFrame, SparkSession
+from pyspark.sql import functions as F  # noqa: N812
+from pyspark.sql.types import StructType
+
+from astralq.algebra.sources import Origin, RelationSource, SensedSource, StreamSource
+from astralq.errors import DataError
+from astralq.io.declared import followed_origin, kafka_form, rate_misfits
+from astralq.io.files import called, described
+from astralq.io.formats import SUFFIXES
+from astralq.io.options import check_option_names
+from astralq.runtime.ingest.log import PROBLEM, ROW, clock
+from astralq.schema import Schema
+from astralq.spark.encoding.columns import col, lit
+from astralq.spark.sources.files import read_some
+from astralq.spark.sources.reading import Reading, from_rows, of_text, sure
+from astralq.spark.sources.received import spark_type
+from astralq.spark.sources.stamps import moment, stamp_problem
+from astralq.timeline import Duration, Instant, duration
+
+Source = StreamSource | RelationSource
+Read = Callable[[DataFrame, int], DataFrame]
+
+OURS = ("idle", "value", "sep")
+"""Options of Kafka and rate that are for this program, not for Spark."""
+
+_AGE = "36500d"
+"""Files are read however old they are: Spark passes over those older than a week without a word."""
+
+
+_FILE = "path STRING, modificationTime TIMESTAMP, length BIGINT, content BINARY"
+"""What Spark says of a file; its content is not read, as nobody asks for it."""
+
+
+@dataclass(frozen=True)
+class Files:
+    """Where a batch is files that can be read again as they are: which ones, and how they are read."""
+
+    of: Callable[[DataFrame], list[Path]]
+    read: Callable[[SparkSession, Sequence[Path]], DataFrame]  # rows with _t, _problem and _row
+    time: str | None  # the column that is the timestamp as it is
+
+
+@dataclass(frozen=True)
+class Input:
+    """A source as it comes in: its batches, None where all is there at once, and what makes rows of them."""
+
+    stream: DataFrame | None
+    read: Read
+    schema: StructType
+    doubles: tuple[str, ...]
+    files: Files | None = None
+
+
+def idle_after(source: Source | SensedSource, default: Duration | None) -> Duration | None:
+    """After how long without tuples a source holds nobody back: OPTIONS (idle = '10 seconds')."""
+    given = "" if source.origin is None else source.origin.option("idle", "")
+    return duration(given) if given else default
+
+
+def spool_schema(spark: SparkSession, source: Source | SensedSource, *further: str) -> StructType:
+    """The attributes, the timestamp, and what else a kind of source adds."""
+    types = [f"`{a.name}` {spark_type(a.type)}" for a in source.declared]
+    text = ", ".join([*types, "_t BIGINT", *(f"{name} BIGINT" for name in further)])
+    return spark.createDataFrame([], text).schema
+
+
+def open_input(spark: SparkSession, source: Source, folder: Path, last: Callable[[], Instant]) -> Input:
+    """The input of a pushed stream or a log of changes; `last` says up to when tuples were stamped on arrival."""
+    origin = followed_origin(source)
+    doubles = tuple(a.name for a in source.declared if a.type.name == "DOUBLE")
+    further: tuple[str, ...] = ()
+    match origin.format:
+        case "csv" | "json" | "parquet":
+            check_option_names(origin, described(source))
+            stream, rows = _files(spark, source, origin, folder)
+        case "kafka":
+            stream, rows, further = *_kafka(spark, source, origin), ("_n",)
+        case "rate":
+            stream, rows = _rate(spark, source, origin)
+        case _:
+            stream, rows = None, _callable(source, origin, folder)
+    files = _files_of(source) if origin.format == "parquet" and not on_arrival(source) else None
+    return Input(stream, _stamped(source, rows, last, further), spool_schema(spark, source, *further), doubles, files)
+
+
+def _stamped(source: Source, read: Read, last: Callable[[], Instant], further: tuple[str, ...]) -> Read:
+    """Rows with their timestamps: an attribute's, or the time of their arrival."""
+
+    def stamped(df: DataFrame, batch: int) -> DataFrame:
+        arrived = lit(max(clock(), last() + 1)) if on_arrival(source) else None
+        return _with_times(source, read(df, batch), arrived, further)
+
+    return stamped
+
+
+def on_arrival(source: Source | SensedSource) -> bool:
+    """Whether tuples are stamped when they arrive."""
+    return isinstance(source, StreamSource) and source.timestamp is None
+
+
+def _with_times(source: Source, rows: DataFrame, arrived: Column | None, further: tuple[str, ...] = ()) -> DataFrame:
+    rows = rows.withColumn(PROBLEM, F.coalesce(col(PROBLEM), stamp_problem(source)))
+    name = source.timestamp if isinstance(source, StreamSource) else source.at
+    if arrived is None:
+        assert name is not None
+        arrived = moment(source, name)
+    values = [col(f"c{k}").alias(a.name) for k, a in enumerate(source.declared)]
+    t = F.when(col(PROBLEM).isNull(), arrived).cast("bigint").alias("_t")
+    return rows.select(*values, t, *further, PROBLEM, ROW)
+
+
+# Files
+
+
+def _files(spark: SparkSession, source: Source, origin: Origin, folder: Path) -> tuple[DataFrame, Read]:
+    path = origin.path.removeprefix("file://")
+    local = "://" not in path
+    bases = [b for b in (folder, Path.cwd()) if (b / path).exists() or glob.glob(str(b / path))] if local else []
+    # Spark's own working directory need not be ours.
+    place = str(((bases[0] if bases else folder) / path).absolute()) if local else path
+    if "://" not in path and not bases and not any(c in path for c in "*?[{"):
+        raise DataError(
+            f"there is no file or folder {path!r} for the {described(source)}",
+            hint="make the folder that its files will come to",
+        )
+    names = ("maxFilesPerTrigger", "maxBytesPerTrigger", "recursiveFileLookup", "pathGlobFilter", "latestFirst")
+    wanted = {k: v for k, v in origin.options if k.lower() in map(str.lower, names)}
+    options = {"maxFileAge": _AGE, "maxFilesPerTrigger": "1000", **wanted}
+    alone = bool(bases) and Path(place).is_file()
+    if alone:
+        # Spark follows folders: the one that the file is in, and in it this file only.
+        options["pathGlobFilter"] = re.sub(r"([\\*?\[\]{}])", r"\\\1", Path(place).name)
+        place = str(Path(place).parent)
+    reader = spark.readStream.format("binaryFile").schema(_FILE).options(**options)
+    stream = reader.load(place).select("path")
+    suffixes = tuple(s + packed for s in SUFFIXES[origin.format] for packed in ("", ".gz"))
+
+    def read(df: DataFrame, batch: int) -> DataFrame:
+        paths = _paths(df)
+        chosen = sorted(p for p in paths if alone or p.name.endswith(suffixes))
+        found, refused = read_some(df.sparkSession, source, chosen) if chosen else (None, {})
+        empty = _nothing(df.sparkSession, source)
+        frames = [empty if found is None else found]
+        if refused:
+            told = [(reason, str(path)) for path, reason in refused.items()]
+            frames.append(df.sparkSession.createDataFrame(told, f"{PROBLEM} string, {ROW} string"))
+        return reduce(lambda a, b: a.unionByName(b, allowMissingColumns=True), frames)
+
+    return stream, read
+
+
+def _paths(df: DataFrame) -> list[Path]:
+    """The files of a batch: only their names come to the driver."""
+    return [Path(re.sub(r"^file:(//)?", "", r.path)) for r in df.collect()]
+
+
+def _files_of(source: Source) -> Files:
+    def of(df: DataFrame) -> list[Path]:
+        return sorted(p for p in _paths(df) if p.name.endswith(".parquet"))
+
+    def read(spark: SparkSession, paths: Sequence[Path]) -> DataFrame:
+        found, refused = read_some(spark, source, paths)
+        if refused or found is None:
+            raise DataError("; ".join(refused.values()))
+        return _with_times(source, found, None)
+
+    name = source.timestamp if isinstance(source, StreamSource) else source.at
+    return Files(of, read, name if source.unit is None else None)
+
+
+def _nothing(spark: SparkSession, source: Source) -> DataFrame:
+    types = [f"c{k} {spark_type(a.type)}" for k, a in enumerate(source.declared)]
+    return spark.createDataFrame([], ", ".join([*types, f"{PROBLEM} string", f"{ROW} string"]))
+
+
+# Kafka
+
+
+def _kafka(spark: SparkSession, source: Source, origin: Origin) -> tuple[DataFrame, Read]:
+    """A topic whose values are JSON objects or lines of CSV; the order of equal timestamps is that of the topic."""
+    form = kafka_form(origin, described(source))
+    given = {k: v for k, v in origin.options if k.lower() not in OURS}
+    options = {"startingOffsets": "earliest", "failOnDataLoss": "true", **given}
+    stream = spark.readStream.format("kafka").option("subscribe", origin.path).options(**options).load()
+    stream = stream.select(F.col("value").cast("string").alias("_line"), "partition", "offset")
+    sep = origin.option("sep", ",")
+
+    def read(df: DataFrame, batch: int) -> DataFrame:
+        # Offsets of one partition increase, and partitions come one behind the other.
+        numbered = df.withColumn("_n", col("partition").cast("bigint") * lit(2**48) + col("offset"))
+        return _lines(numbered, source.declared, form, sep)
+
+    return stream, read
+
+
+def _lines(df: DataFrame, schema: Schema, form: str, sep: str) -> DataFrame:
+    """Lines of text as rows with their problems."""
+    names = [f"_v{k}" for k in range(len(schema))]
+    if form == "json":
+        fields = ", ".join(f"`{a.name}`: STRING" for a in schema)
+        record = F.from_json(F.concat(lit("["), "_line", lit("]")), f"ARRAY<STRUCT<{fields}>>", {"mode": "PERMISSIVE"})
+        one = F.when(F.size(record) == 1, record[0])
+        wrong = "is not one object"
+        values = {n: col("_r").getField(a.name) for n, a in zip(names, schema, strict=True)}
+    else:
+        fields = ", ".join([*(f"{n} STRING" for n in names), "_bad STRING"])
+        options = {"mode": "PERMISSIVE", "columnNameOfCorruptRecord": "_bad", "sep": sep}
+        record = F.from_csv(col("_line"), fields, options)
+        one = F.when(record["_bad"].isNull(), record)
+        wrong = f"is not {len(schema)} values"
+        values = {n: col("_r").getField(n) for n in names}
+    rows = df.withColumn("_r", one).withColumns({"_there": col("_r").isNotNull()}).withColumns(values)
+    shown = F.concat(lit("'"), F.substring("_line", 1, 200), lit(f"' {wrong}"))
+    typed = [of_text(col(n), a) for n, a in zip(names, schema, strict=True)]
+    reading = Reading(rows, typed, [(~sure(col("_there")), shown)])
+    kept = [c for c in ("_n",) if c in df.columns]
+    return reading.with_problems(schema, kept)
+
+
+# Spark's own source of rows, and Python's
+
+
+def _rate(spark: SparkSession, source: Source, origin: Origin) -> tuple[DataFrame, Read]:
+    """So many rows a second, with the columns timestamp and value."""
+    options = {k: v for k, v in origin.options if k.lower() not in OURS}
+    if origin.path.strip():
+        options.setdefault("rowsPerSecond", origin.path.strip())
+    for error in rate_misfits(source):
+        raise error
+    stream = spark.readStream.format("rate").options(**options).load()
+
+    def read(df: DataFrame, batch: int) -> DataFrame:
+        values = [col(a.name.lower()).alias(f"c{k}") for k, a in enumerate(source.declared)]
+        return df.select(*values, lit(None).cast("string").alias(PROBLEM), lit(None).cast("string").alias(ROW))
+
+    return stream, read
+
+
+def _callable(source: Source, origin: Origin, folder: Path) -> Read:
+    """What a callable gives is there at once, as one batch."""
+
+    def read(df: DataFrame, batch: int) -> DataFrame:
+        rows = from_rows(df.sparkSession, called(origin, source.declared, folder), source.declared)
+        values = [col(f"`{a.name}`").alias(f"c{k}") for k, a in enumerate(source.declared)]
+        return rows.select(*values, lit(None).cast("string").alias(PROBLEM), lit(None).cast("string").alias(ROW))
+
+    return read
+
+
+def frame_input(spark: SparkSession, source: Source, stream: DataFrame) -> Input:
+    """A user's own DataFrame, with the declared attributes as columns; one that does not stream is there at once."""
+
+    def read(df: DataFrame, batch: int) -> DataFrame:
+        df = df if stream.isStreaming else stream
+        values = [col(f"`{a.name}`").cast(spark_type(a.type)).alias(f"c{k}") for k, a in enumerate(source.declared)]
+        return df.select(*values, lit(None).cast("string").alias(PROBLEM), F.to_json(F.struct("*")).alias(ROW))
+
+    doubles = tuple(a.name for a in source.declared if a.type.name == "DOUBLE")
+    stamped = _stamped(source, read, lambda: Instant(0), ())
+    return Input(stream if stream.isStreaming else None, stamped, spool_schema(spark, source), doubles)

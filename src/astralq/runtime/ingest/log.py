@@ -1,0 +1,287 @@
+"""Spools: one streaming query for each source, whose batches are written once to files, and set out in markers."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import threading
+import time
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import nullcontext
+from dataclasses import dataclass, field
+from functools import reduce
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa  # type: ignore[import-untyped]
+import pyarrow.dataset as ds  # type: ignore[import-untyped]
+import pyarrow.parquet as pq  # type: ignore[import-untyped]
+from pyspark.sql import DataFrame, Observation, SparkSession
+from pyspark.sql import functions as F  # noqa: N812
+from pyspark.sql.streaming import StreamingQuery
+from pyspark.sql.types import StructType
+
+from astralq.errors import AstralError, DataError
+from astralq.runtime.checkpoint.failpoints import passed
+from astralq.runtime.checkpoint.folders import Folders
+from astralq.runtime.checkpoint.records import CorruptRecordError, Record, numbers, read_record, write_record
+from astralq.runtime.sessions import LARGE
+from astralq.spark.aggregate.exact import Range, range_columns, range_of
+from astralq.spark.encoding.columns import col
+from astralq.timeline import Instant
+
+if TYPE_CHECKING:
+    from astralq.runtime.ingest.inputs import Files
+
+PROBLEM = "_problem"
+"""The column that says what is wrong with a row; NULL where nothing is."""
+ROW = "_row"
+"""The row as it came, for those who look for what is wrong with it."""
+
+
+def clock() -> Instant:
+    """What time it is here."""
+    return Instant(time.time_ns() // 1000)
+
+
+@dataclass(frozen=True)
+class Marker:
+    """A batch of a source that is in its spool: how many rows, in the closed interval [first, last] of instants."""
+
+    batch: int
+    rows: int
+    rejected: int
+    first: Instant | None
+    last: Instant | None
+    arrived: Instant
+    ranges: dict[str, Range]
+    linked: bool = False  # the source's own files under a second name, instead of a copy of their rows
+    deletions: int = 0  # rows of a change log that are a '-'
+
+    @staticmethod
+    def from_record(record: Record) -> Marker:
+        ranges = {name: Range(*r) for name, r in record["ranges"].items()}
+        return Marker(**{**record, "ranges": ranges})
+
+    @property
+    def record(self) -> Record:
+        ranges = {n: [r.rows, r.greatest, r.low, r.special] for n, r in self.ranges.items()}
+        return {**vars(self), "ranges": ranges}
+
+
+@dataclass
+class Spool:
+    """What has come in from one source, batch by batch."""
+
+    name: str
+    folders: Folders
+    schema: StructType  # the attributes, _t, and what else the source adds
+    doubles: tuple[str, ...]
+    read: Callable[[DataFrame, int], DataFrame]  # a batch as rows with _t, _problem and _row
+    wake: threading.Event
+    gate: threading.Lock | None = None
+    files: Files | None = None
+    change: str | None = None  # the attribute of a change log that says '+' or '-'
+    markers: dict[int, Marker] = field(default_factory=dict)
+    query: StreamingQuery | None = None
+    failure: BaseException | None = None
+    taking: bool = False
+
+    def load(self) -> None:
+        """Finds the batches that are there already."""
+        self.folders.markers(self.name).mkdir(parents=True, exist_ok=True)
+        for number in numbers(self.folders.markers(self.name)):
+            try:
+                self.markers[number] = Marker.from_record(
+                    read_record(self.folders.markers(self.name) / f"{number}.json")
+                )
+            except CorruptRecordError:
+                if (self.folders.reader(self.name) / "commits" / str(number)).exists():
+                    raise  # Spark will not give the batch again
+
+    def take(self, df: DataFrame, batch: int) -> None:
+        """Writes a batch once: a batch that Spark gives again is there already."""
+        if batch in self.markers:
+            return
+        self.taking = True
+        try:
+            with self.gate or nullcontext():
+                marker = self._write(df, batch)
+        except Exception as e:
+            self.failure = e
+            self.wake.set()
+            raise
+        write_record(self.folders.markers(self.name) / f"{batch}.json", marker.record)
+        passed("spool marker written", batch)
+        self.markers[batch] = marker
+        self.taking = False
+        if marker.rows or marker.rejected:
+            self.wake.set()
+
+    def _write(self, df: DataFrame, batch: int) -> Marker:
+        good = col(PROBLEM).isNull()
+        metrics = [
+            F.count(F.when(good, 1)).alias("good"),
+            F.count(F.when(~good, 1)).alias("bad"),
+            F.min("_t").alias("first"),
+            F.max("_t").alias("last"),
+        ]
+        if self.change is not None:
+            is_deletion = col(f"`{self.change}`").cast("string").isin("-", "false")
+            metrics.append(F.count(F.when(good & is_deletion, 1)).alias("deletions"))
+        for k, name in enumerate(self.doubles):
+            metrics += range_columns(F.when(good, col(f"`{name}`")), f"r{k}_")
+        found: Mapping[str, Any]
+        linked = self._link(df, batch)
+        if linked is not None:
+            rows = linked
+            found = rows.agg(*metrics).collect()[0].asDict()
+        else:
+            rows = self.read(df, batch)
+            seen = Observation()
+            observed = rows.observe(seen, *metrics).where(good)
+            target = self.folders.spool(self.name, batch)
+            observed.select(*(col(f"`{n}`") for n in self.schema.names)).write.mode("overwrite").parquet(str(target))
+            found = seen.get
+        if found["bad"]:
+            rejected = rows.where(~good).select(col(PROBLEM).alias("reason"), col(ROW).alias("row"))
+            rejected.write.mode("overwrite").json(str(self.folders.rejected(self.name, batch)))
+        passed("spool rows written", batch)
+        ranges = {name: range_of(found, f"r{k}_") for k, name in enumerate(self.doubles)}
+        return Marker(
+            batch,
+            found["good"],
+            found["bad"],
+            found["first"],
+            found["last"],
+            clock(),
+            ranges,
+            linked is not None,
+            found["deletions"] if self.change is not None else 0,
+        )
+
+    def _link(self, df: DataFrame, batch: int) -> DataFrame | None:
+        """The rows of a large batch of files that can be read again: they get a second name in the spool, so that they
+        stay whatever becomes of the first, and nothing is copied. None where that cannot be."""
+        paths = [] if self.files is None else self.files.of(df)
+        try:
+            if self.files is None or sum(pq.ParquetFile(p).metadata.num_rows for p in paths) < LARGE:
+                return None
+            folder = self.folders.spool(self.name, batch)
+            shutil.rmtree(folder, ignore_errors=True)
+            folder.mkdir(parents=True)
+            for k, path in enumerate(paths):
+                os.link(path, folder / f"{k:06d}.parquet")
+            return self.files.read(df.sparkSession, self._links(batch))
+        except (OSError, pa.ArrowException, DataError):
+            return None
+
+    def _links(self, batch: int) -> list[Path]:
+        return sorted(self.folders.spool(self.name, batch).glob("*.parquet"))
+
+    # What is in it
+
+    def rows_of(self, spark: SparkSession, batches: Sequence[Marker]) -> DataFrame:
+        """The rows of some batches, those that could be used."""
+        copies = [str(self.folders.spool(self.name, m.batch)) for m in batches if not m.linked]
+        links = [path for m in batches if m.linked for path in self._links(m.batch)]
+        frames = [spark.read.schema(self.schema).parquet(*copies)] if copies else []
+        if links:
+            assert self.files is not None
+            rows = self.files.read(spark, links).where(col(PROBLEM).isNull())
+            frames.append(rows.select(*(col(f"`{n}`") for n in self.schema.names)))
+        return reduce(DataFrame.unionByName, frames) if frames else spark.createDataFrame([], self.schema)
+
+    def between(
+        self,
+        spark: SparkSession,
+        since: Instant | None,
+        until: Instant,
+        upto: int,
+        among: Sequence[Marker] | None = None,
+    ) -> DataFrame:
+        """The rows of batches up to a number whose timestamps are in the half-open interval (since, until]."""
+        df = self.rows_of(spark, self.holding(since, until, upto) if among is None else among)
+        return df.where((col("_t") <= until) if since is None else (col("_t") > since) & (col("_t") <= until))
+
+    def holding(self, since: Instant | None, until: Instant, upto: int) -> list[Marker]:
+        """The batches up to a number that have rows in the half-open interval (since, until]."""
+        return [
+            m
+            for m in list(self.markers.values())
+            if m.batch <= upto and m.first is not None and m.last is not None
+            if m.first <= until and (since is None or m.last > since)
+        ]
+
+    def count(self, spark: SparkSession, since: Instant | None, until: Instant, upto: int) -> int:
+        """How many rows of batches up to a number are in the half-open interval (since, until].
+
+        Only batches at its ends are looked into, and of those only the timestamps.
+        """
+        found = 0
+        for m in self.holding(since, until, upto):
+            assert m.first is not None
+            assert m.last is not None
+            if m.last <= until and (since is None or m.first > since):
+                found += m.rows
+                continue
+            time_ = self.files.time if m.linked and self.files is not None else "_t"
+            files = [str(f) for f in self.folders.spool(self.name, m.batch).glob("*.parquet")]
+            rows = ds.dataset(files, format="parquet")
+            names = {n.lower(): n for n in rows.schema.names}
+            kind = pa.null() if time_ is None else rows.schema.field(names[time_.lower()]).type
+            in_micros = kind == pa.int64() or (pa.types.is_timestamp(kind) and kind.unit == "us")
+            if time_ is None or not in_micros or (m.linked and m.rejected):
+                found += self.between(spark, since, until, upto, [m]).count()
+                continue
+            column = ds.field(names[time_.lower()])
+            inside = column <= pa.scalar(until, pa.int64()).cast(kind)
+            if since is not None:
+                inside = inside & (column > pa.scalar(since, pa.int64()).cast(kind))
+            found += rows.count_rows(filter=inside)
+        return found
+
+    def new(self, after: int, upto: int) -> list[Marker]:
+        """The batches in the half-open interval (after, upto] of numbers."""
+        return [m for m in list(self.markers.values()) if after < m.batch <= upto]
+
+    @property
+    def last(self) -> int:
+        """The number of the last batch; -1 before the first."""
+        return max(list(self.markers), default=-1)
+
+    def forget(self, batches: list[int]) -> None:
+        """Removes batches that nobody will read again."""
+        for batch in batches:
+            self.markers.pop(batch, None)
+            (self.folders.markers(self.name) / f"{batch}.json").unlink(missing_ok=True)
+            shutil.rmtree(self.folders.spool(self.name, batch), ignore_errors=True)
+
+    # The streaming query
+
+    def check(self) -> None:
+        """Raises what went wrong with reading the source."""
+        failed = self.failure or (self.query.exception() if self.query is not None else None)
+        if failed is None:
+            return
+        if isinstance(failed, AstralError):
+            raise failed
+        raise AstralError(f"the source {self.name} cannot be read: {_reason(failed)}") from failed
+
+    @property
+    def caught_up(self) -> bool:
+        """Whether all that was there when it was last looked at has been taken."""
+        if self.query is None or not self.query.isActive:
+            return not self.taking
+        looked = self.query.lastProgress is not None  # first, for the status is only of use after that
+        return looked and not self.taking and not self.query.status["isDataAvailable"]
+
+    @property
+    def forgotten(self) -> bool:
+        """Whether some of its batches are gone, because nobody was to read them again."""
+        return len(self.markers) <= self.last
+
+
+def _reason(e: BaseException) -> str:
+    lines = [line for line in str(e).splitlines() if line.strip()]
+    return lines[0][:500] if lines else type(e).__name__

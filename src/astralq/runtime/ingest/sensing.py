@@ -1,0 +1,182 @@
+"""Sensed streams: a Python data source that asks every site at every tick, each once, in parallel on the executors.
+
+A reading is claimed before the sensor is asked and written down when it has answered, so that a batch that Spark reads
+again after a crash asks nobody twice. A sensor that fails, or takes too long, gives a row that is set aside with the
+reason; the others are not kept waiting.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import time
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import TimeoutError as TooLongError
+from dataclasses import dataclass
+from decimal import Decimal
+from pathlib import Path
+from typing import Any
+
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F  # noqa: N812
+from pyspark.sql.datasource import DataSource, DataSourceStreamReader, InputPartition
+from pyspark.sql.types import StructType
+
+from astralq.algebra.sources import SensedSource
+from astralq.io.files import read_sensor
+from astralq.runtime.ingest.inputs import Input, spool_schema
+from astralq.runtime.ingest.log import PROBLEM, ROW
+from astralq.schema import Schema
+from astralq.spark.encoding.columns import col
+from astralq.spark.sources.received import spark_type
+from astralq.timeline import EPOCH, Instant, duration, format_instant
+
+
+@dataclass(frozen=True)
+class Sensing:
+    """What executors need to ask the sensors of a stream."""
+
+    source: SensedSource
+    folder: Path
+    readings: Path
+    t0: Instant
+
+    def tick(self, k: int) -> Instant:
+        return Instant(self.t0 + k * self.source.every)
+
+    @property
+    def patience(self) -> float:
+        """How many seconds a sensor may take: OPTIONS (timeout = '5 seconds'), else until the next tick."""
+        given = "" if self.source.origin is None else self.source.origin.option("timeout", "")
+        return (duration(given) if given else self.source.every) / 1e6
+
+    @property
+    def columns(self) -> list[str]:
+        """The names and types of a row as it travels: instants as microseconds."""
+        return [
+            *(f"`{a.name}` {'bigint' if a.type.name == 'TIMESTAMP' else spark_type(a.type)}" for a in self.declared),
+            *("_t bigint", "_n bigint", f"{PROBLEM} string", f"{ROW} string"),
+        ]
+
+    @property
+    def declared(self) -> Schema:
+        return self.source.declared
+
+
+def sensed_input(spark: SparkSession, source: SensedSource, folder: Path, readings: Path, t0: Instant | None) -> Input:
+    """A sensed stream as it comes in."""
+    readings.mkdir(parents=True, exist_ok=True)
+    sensing = Sensing(source, folder.resolve(), readings.resolve(), EPOCH if t0 is None else t0)
+    name = f"astralq_sensed_{source.name}"
+
+    class Sensors(DataSource):  # type: ignore[misc]
+        @classmethod
+        def name(cls) -> str:
+            return name
+
+        def schema(self) -> str:
+            return ", ".join(sensing.columns)
+
+        def streamReader(self, schema: StructType) -> DataSourceStreamReader:  # noqa: N802  (Spark's name)
+            return Ticks(sensing)
+
+    spark.dataSource.register(Sensors)
+    stream = spark.readStream.format(name).load()
+    times = [a.name for a in source.declared if a.type.name == "TIMESTAMP"]
+
+    def read(df: DataFrame, batch: int) -> DataFrame:
+        return df.withColumns({n: F.timestamp_micros(col(f"`{n}`")) for n in times})
+
+    doubles = tuple(a.name for a in source.declared if a.type.name == "DOUBLE")
+    return Input(stream, read, spool_schema(spark, source, "_n"), doubles)
+
+
+@dataclass
+class Site(InputPartition):  # type: ignore[misc]
+    """A site, by its place among the sites, and the half-open interval [first, end) of ticks that it is asked for."""
+
+    place: int
+    first: int
+    end: int
+
+
+class Ticks(DataSourceStreamReader):  # type: ignore[misc]
+    """The ticks t0 + k·every as offsets: k is read when its instant has come."""
+
+    def __init__(self, sensing: Sensing) -> None:
+        self.sensing = sensing
+
+    def _due(self) -> int:
+        """How many ticks have come."""
+        return max(0, (time.time_ns() // 1000 - self.sensing.t0) // self.sensing.source.every + 1)
+
+    def initialOffset(self) -> dict[str, int]:  # noqa: N802  (Spark's names)
+        return {"ticks": self._due()}
+
+    def latestOffset(self, start: dict[str, int], limit: object = None) -> dict[str, int]:  # noqa: N802
+        return {"ticks": max(start["ticks"], self._due())}
+
+    def partitions(self, start: dict[str, int], end: dict[str, int]) -> list[Site]:
+        return [Site(place, start["ticks"], end["ticks"]) for place in range(len(self.sensing.source.sites))]
+
+    def read(self, partition: Site) -> Iterator[tuple[Any, ...]]:
+        for k in range(partition.first, partition.end):
+            yield _row(self.sensing, partition.place, k, _reading(self.sensing, partition.place, k))
+
+    def commit(self, end: dict[str, int]) -> None:
+        """What came before is in the spool: its notes can go."""
+        for path in self.sensing.readings.glob("*-*"):
+            if int(path.name.split("-")[0]) < end["ticks"]:
+                path.unlink(missing_ok=True)
+
+
+def _reading(sensing: Sensing, place: int, k: int) -> dict[str, Any]:
+    """What a site gave at a tick: {"values": …} or {"problem": …}; asked once, whatever happens."""
+    done = sensing.readings / f"{k}-{place}"
+    claim = sensing.readings / f"{k}-{place}-asked"
+    if done.exists():
+        found: dict[str, Any] = json.loads(done.read_text())
+        return found
+    try:
+        os.close(os.open(claim, os.O_CREAT | os.O_EXCL | os.O_WRONLY))
+    except FileExistsError:
+        return {"problem": "the run was interrupted while this sensor was asked"}
+    found = _asked(sensing, place, k)
+    temporary = sensing.readings / f"{k}-{place}-new"
+    temporary.write_text(json.dumps(found))
+    temporary.replace(done)
+    return found
+
+
+def _asked(sensing: Sensing, place: int, k: int) -> dict[str, Any]:
+    site = sensing.source.sites[place]
+    pool = ThreadPoolExecutor(1)
+    try:
+        sensor = read_sensor(sensing.source, sensing.folder)
+        values = pool.submit(sensor, site, sensing.tick(k)).result(sensing.patience)
+    except TooLongError:
+        return {"problem": f"the sensor took longer than {sensing.patience:g} s"}
+    except Exception as e:
+        return {"problem": str(e)}
+    finally:
+        pool.shutdown(wait=False, cancel_futures=True)
+    return {"values": [str(v) if isinstance(v, Decimal) else v for v in values]}
+
+
+def _row(sensing: Sensing, place: int, k: int, reading: dict[str, Any]) -> tuple[Any, ...]:
+    source, t = sensing.source, sensing.tick(k)
+    shown = f"site {source.sites[place]} at {format_instant(t)}"
+    if "problem" in reading:
+        return (*(None for _ in source.declared), t, place, reading["problem"], shown)
+    measured = iter(reading["values"])
+    found: list[Any] = []
+    for a in source.declared:
+        if a.name.lower() == source.site.lower():
+            value: Any = source.sites[place]
+        elif a.name.lower() == source.time.lower():
+            value = t if a.type.name == "TIMESTAMP" else t // 1_000_000
+        else:
+            value = next(measured)
+        found.append(Decimal(value) if a.type.name == "DECIMAL" and value is not None else value)
+    return (*found, t, place, None, shown)

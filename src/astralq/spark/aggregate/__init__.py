@@ -1,0 +1,1 @@
+"""Aggregation: panes, sweeps, blocks, exact sums."""

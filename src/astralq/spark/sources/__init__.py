@@ -1,0 +1,1 @@
+"""From DataFrames and files to streams and relations."""

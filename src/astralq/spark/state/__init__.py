@@ -1,0 +1,1 @@
+"""What a continuous query keeps from one epoch to the next."""

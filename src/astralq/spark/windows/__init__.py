@@ -1,0 +1,1 @@
+"""Windows as intervals: by time, by rows, at instants, by distance."""

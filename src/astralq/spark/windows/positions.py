@@ -1,0 +1,144 @@
+"""The tuples of a stream, part by part, with all that windows measure: positions, batches, the distance travelled."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from pyspark.sql import Column, DataFrame, Window
+from pyspark.sql import functions as F  # noqa: N812
+
+from astralq.schema import Schema
+from astralq.spark.context import Run
+from astralq.spark.encoding.batches import NEVER, Id
+from astralq.spark.encoding.columns import col, lit
+from astralq.spark.encoding.frames import StreamFrame, attributes, columns
+from astralq.spark.encoding.scan import Cut, equal, first_from
+from astralq.spark.windows.odometer import legs, located_points
+
+
+@dataclass(frozen=True)
+class Positions:
+    """A stream with each tuple's position p in its part, on demand b0 and b1, the first and last position of its
+    batch, and d, the odometer."""
+
+    df: DataFrame
+    schema: Schema
+    flat: bool
+    parts: tuple[str, ...]  # columns g0, g1, … with the values of PARTITION BY
+    run: Run
+    table: DataFrame  # what lookups read: the tuples as they were when all that is measured was there
+
+    @staticmethod
+    def of(stream: StreamFrame, partition: Sequence[str], run: Run) -> Positions:
+        names = [f"c{stream.schema.index(n)}" for n in partition]
+        parts = tuple(f"g{k}" for k in range(len(names)))
+        df = stream.df.withColumns({g: col(c) for g, c in zip(parts, names, strict=True)})
+        if parts:
+            by = dict.fromkeys([*stream.sort_columns, *attributes(stream.schema)])
+            window = Window.partitionBy(*parts).orderBy(*columns(by))
+            place = F.row_number().over(window).cast("bigint") - 1
+            if "kp" in df.columns:
+                # What is kept of a part are its last tuples; the first of those knows its position.
+                place = place + F.coalesce(F.min("kp").over(Window.partitionBy(*parts)), lit(0))
+            df = df.withColumn("p", place)
+        else:
+            assert stream.numbered
+            df = df.withColumn("p", col("n"))
+        return Positions(df, stream.schema, stream.flat, parts, run, df)
+
+    @property
+    def batch(self) -> Id:
+        return Id(col("t"), None if self.flat else col("i"))
+
+    @property
+    def batch_columns(self) -> list[str]:
+        return ["t"] if self.flat else ["t", "i"]
+
+    @property
+    def in_part(self) -> Window:
+        return Window.partitionBy(*self.parts).orderBy("p")
+
+    def settled(self) -> Positions:
+        """Computed once, so that lookups do not compute it again, each of them."""
+        df = self.run.shared(self.df)
+        return replace(self, df=df, table=df)
+
+    def with_columns(self, **made: Column) -> Positions:
+        return replace(self, df=self.df.withColumns(made))
+
+    def with_batches(self) -> Positions:
+        """b0 and b1, the ends of each tuple's batch."""
+        batch = Window.partitionBy(*self.parts, *self.batch_columns)
+        return self.with_columns(b0=F.min("p").over(batch), b1=F.max("p").over(batch))
+
+    def with_odometer(self) -> Positions:
+        """d, the distance travelled in whole millimetres (004 §3.2.2)."""
+        location = self.schema.location
+        assert location is not None
+        df = located_points(self.df, [f"c{self.schema.index(n)}" for n in (location.x, location.y)])
+        return replace(self, df=legs(df, self.parts, ("t", "p"), self.run, planar=location.planar))
+
+    # Lookups: other positions' batches
+
+    def batch_at(self, position: Column, name: str, extra: Sequence[str] = ()) -> Positions:
+        """The batch of another position of the same part as name_t and name_i, and further columns of its tuple;
+        never, and NULL, if there is no such position."""
+        kept = list(dict.fromkeys([*self.parts, "p", *self.batch_columns, *extra]))
+        table = self.table.select(*(col(c).alias(f"_{c}") for c in kept))
+        df = self.df.withColumn("_at", position)
+        same = equal(columns(self.parts), columns(f"_{g}" for g in self.parts))
+        joined = df.join(table, same & (col("_at") == col("_p")), "left")
+        made = [F.coalesce(col("_t"), lit(NEVER)).alias(f"{name}_t")]
+        if not self.flat:
+            made.append(F.coalesce(col("_i"), lit(0)).alias(f"{name}_i"))
+        made += [col(f"_{c}").alias(f"{name}_{c}") for c in extra]
+        return replace(self, df=joined.select(*columns(self.df.columns), *made))
+
+    def batch_later(self, by: int, name: str) -> Positions:
+        """The batch of the position `by` further on; within parts the neighbours are at hand."""
+        if not self.parts:
+            return self.batch_at(col("p") + by, name)
+        made = {f"{name}_t": F.coalesce(F.lead("t", by).over(self.in_part), lit(NEVER))}
+        if not self.flat:
+            made[f"{name}_i"] = F.coalesce(F.lead("i", by).over(self.in_part), lit(0))
+        return self.with_columns(**made)
+
+    def first_reaching(
+        self, measure: str, value: Column, name: str, *, strict: bool = False, extra: Sequence[str] = ()
+    ) -> Positions:
+        """The first position of the part whose measure, t or d, is at least (strict: more than) a value: name_p, its
+        batch, and further columns."""
+        payload = ["p", *self.batch_columns, *extra]
+        table = self.table.select(
+            *self.parts, col(measure).alias("_v"), F.struct(*columns(dict.fromkeys(payload))).alias("_reached")
+        )
+        probes = self.df.withColumn("_v", value)
+        cut = self.run.time_cut if measure == "t" else self._distance_cut()
+        found = first_from(
+            probes,
+            table,
+            keys=self.parts,
+            at=["_v"],
+            payload="_reached",
+            cut=None if self.parts else cut,
+            run=self.run,
+            strict=strict,
+        )
+        got = col("_reached_found")
+        made = [got["p"].alias(f"{name}_p"), F.coalesce(got["t"], lit(NEVER)).alias(f"{name}_t")]
+        if not self.flat:
+            made.append(F.coalesce(got["i"], lit(0)).alias(f"{name}_i"))
+        made += [got[c].alias(f"{name}_{c}") for c in extra]
+        return replace(self, df=found.select(*columns(self.df.columns), *made))
+
+    def _distance_cut(self) -> Cut | None:
+        """Buckets of the distance travelled; how far that is, only the data know."""
+        if self.parts:
+            return None
+        furthest = self.table.agg(F.max("d")).collect()[0][0]
+        return Cut.of(0, furthest or 0)
+
+    def found(self, name: str) -> Id:
+        """A batch that was looked up."""
+        return Id(col(f"{name}_t"), None if self.flat else col(f"{name}_i"))
