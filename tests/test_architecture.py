@@ -22,6 +22,7 @@ LAYERS = [
     "algebra",
     "io",
     "model",
+    "laws",
     "language",
     "printing",
     "draw",
@@ -34,6 +35,7 @@ LAYERS = [
 
 FORBIDDEN = {
     "io": {"pyspark", "matplotlib"},
+    "laws": {"pyspark", "matplotlib"},
     "model": {"pyspark", "matplotlib"},
     "algebra": {"pyspark", "matplotlib"},
     "expr": {"pyspark"},

@@ -10,7 +10,6 @@ from astralq.algebra.base import Kind, Operator
 from astralq.algebra.domain import AtInstant, Custom, Domain, Floor, Shift
 from astralq.algebra.relational import (
     Distinct,
-    Divide,
     GroupBy,
     Join,
     JoinKind,
@@ -23,16 +22,14 @@ from astralq.algebra.relational import (
     ValueSetOperation,
 )
 from astralq.algebra.retention import Want, is_quiet, want_of_group, want_of_streamer
-from astralq.algebra.schedules import Continuous, Measure
-from astralq.algebra.scopes import Back, Scope
 from astralq.algebra.sneeql import RowWindows, Scan, TimeWindows, WindowsProduct
 from astralq.algebra.sources import RelationSource, SensedSource, StartedAt, StreamSource, Validity
-from astralq.algebra.stream_ops import BandJoin, Composite, Spread
+from astralq.algebra.stream_ops import BandJoin, Spread
 from astralq.algebra.streamers import DStream, IStream, RStream
 from astralq.algebra.ticks import Tick
-from astralq.algebra.windows import Window, WindowSpec
+from astralq.algebra.windows import Window
 from astralq.errors import PlanError
-from astralq.expr.nodes import SPATIAL_AGGREGATES, Column, Expr
+from astralq.expr.nodes import SPATIAL_AGGREGATES, Expr
 from astralq.expr.safety import can_fail
 from astralq.spark.aggregate.group_by import group_by, keep_panes
 from astralq.spark.context import Run
@@ -54,7 +51,7 @@ NOTHING = Duration(0)
 
 @dataclass
 class Compiler:
-    """Compiles the operators of one query; each stream is compiled once."""
+    """Compiles the core operators of one query (laws.lower gives them); each stream is compiled once."""
 
     run: Run
     moment: BatchId | None = None  # where only one state is wanted: operators are pointwise, so that leaves are cut
@@ -119,32 +116,17 @@ class Compiler:
                 return streamers.stream_of(op, child, run, edge=self._edge("every", op))
             case BandJoin():
                 return self._banded(op)
-            case Composite():
-                return self.stream(op.definition)
         raise PlanError(f"the Spark engine does not know the operator\n{op}")
 
     def _banded(self, op: BandJoin) -> StreamFrame:
-        """D34's pairs of two whole histories, found without comparing histories.
-
-        A pair comes with its later tuple, when the earlier one is still in [RANGE d] exactly if it is not more than d
-        older. By position, neighbours are in the same stretch of d + 1 positions or in one beside it.
-        """
-        streamer = op.definition
-        assert isinstance(streamer, IStream)
-        project = streamer.child
-        assert isinstance(project, Project)
-        join = project.child
-        assert isinstance(join, Join)
-        sides = [join.left, join.right]
-        if op.within is not None:
-            near = WindowSpec(Continuous(), Scope(Measure.TIME, Back(op.within), Back(0)))
-            sides = [Window(side.children[0], near) for side in sides]
-        left, right = (self._seen(f, [join.condition]) for f in self._near(sides, op.within_rows))
-        if op.within_rows is None:
-            joined = joins.join(replace(join, left=sides[0], right=sides[1]), left, right, self.run)
-        else:
-            joined = joins.join_near(join, left, right, op.within_rows, self.run)
-        return streamers.stream_of(streamer, relational.project(project, joined), self.run)
+        """D34's pairs by position: neighbours are in the same stretch of d + 1 positions or in one beside it."""
+        assert op.within_rows is not None
+        match op.definition:
+            case IStream(Project(Join() as join) as project) as streamer:
+                left, right = (self._seen(f, [join.condition]) for f in self._near(join, op.within_rows))
+                joined = joins.join_near(join, left, right, op.within_rows, self.run)
+                return streamers.stream_of(streamer, relational.project(project, joined), self.run)
+        raise AssertionError(op.definition)
 
     # What only goes on
 
@@ -180,10 +162,11 @@ class Compiler:
             case _:
                 self.relation(op, ordered=ordered, want=want)
 
-    def _near(self, sides: Sequence[Operator], rows: int | None) -> list[RelationFrame]:
-        """Both sides of a band join; by position, a tuple is kept until the other side's positions are past it."""
+    def _near(self, join: Join, rows: int) -> list[RelationFrame]:
+        """Both sides of a band join by position; a tuple is kept until the other side's positions are past it."""
+        sides = (join.left, join.right)
         found = [self.relation(side) for side in sides]
-        if rows is None or self.run.memory is None:
+        if self.run.memory is None:
             return found
         memory = self.run.memory
         for side, other in zip(sides, reversed(sides), strict=True):
@@ -314,8 +297,6 @@ class Compiler:
             case ValueSetOperation():
                 left, right = self._both(op, ordered=op.all)
                 return bag_operation(op, left, right, run)
-            case Divide():
-                return self.relation(_division(op), ordered=ordered)
         raise PlanError(f"the Spark engine does not know the operator\n{op}")
 
     def _both(self, op: Operator, *, ordered: bool) -> tuple[RelationFrame, RelationFrame]:
@@ -372,13 +353,3 @@ def _looks_at_order(op: GroupBy) -> bool:
     ordered = any(a.function in ("first", "last", *SPATIAL_AGGREGATES) for _, a in op.aggregates)
     exprs = [*(e for _, e in op.keys), *(e for _, a in op.aggregates for e in a.args)]
     return ordered or any(reads_position(e, op.child.schema) for e in exprs)
-
-
-def _division(op: Divide) -> Operator:
-    """L ÷ R = Π(L) − Π((Π(L) × R) − L), all by value: what goes with every tuple of R."""
-    kept = Distinct(Project(op.left, tuple((a.name, Column(a.type, a.name)) for a in op.schema)))
-    pairs = Product(kept, op.right)
-    same = Project(pairs, tuple((a.name, Column(a.type, a.name)) for a in op.left.schema))
-    missing = ValueSetOperation(same, op.left, SetKind.EXCEPT)
-    without = Project(missing, tuple((a.name, Column(a.type, a.name)) for a in op.schema))
-    return ValueSetOperation(kept, without, SetKind.EXCEPT)

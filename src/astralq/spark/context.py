@@ -17,6 +17,7 @@ from astralq.algebra.sources import RelationSource, SensedSource, StreamSource
 from astralq.algebra.streamers import DStream, IStream, RStream
 from astralq.algebra.ticks import Tick
 from astralq.algebra.windows import Window
+from astralq.laws.lower import lower
 from astralq.spark.aggregate.exact import Range
 from astralq.spark.encoding.batches import NEVER
 from astralq.spark.encoding.frames import StreamFrame
@@ -44,7 +45,7 @@ class Run:
     closing: nothing will come any more, so that a run without any data begins and ends there.
     """
 
-    query: Operator
+    query: Operator  # in core operators
     sources: Sources
     t0_or_none: Instant | None = None
     until: Instant | None = None
@@ -55,6 +56,9 @@ class Run:
     scope: str = ""
     closing: bool = False
     new_rows: int | None = None  # how many rows an epoch's sources have together, if that is known
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "query", lower(self.query))
 
     def shared(self, df: DataFrame) -> DataFrame:
         """A table that is read more than once, computed once: its rows are kept on the executors, twice, so that one
