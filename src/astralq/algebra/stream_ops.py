@@ -164,7 +164,7 @@ class BandJoin(Composite):
                 raise PlanError("the band is negative", hint="two tuples differ by at least 0")
         if self.within_rows is not None:
             return "_n", Literal(BIGINT, self.within_rows)
-        return "_t", None if self.within is None else Literal(INTERVAL, self.within)
+        return "_t", None if self.within is None else Literal(INTERVAL, int(self.within))
 
     @property
     def label(self) -> str:

@@ -283,7 +283,7 @@ class Binder:
         unit = node.args.get("unit")
         if not isinstance(node.this, exp.Literal) or isinstance(unit, exp.IntervalSpan):
             raise ExpressionError(f"{node.sql('spark')} is not a fixed length of time", hint="write INTERVAL 5 MINUTES")
-        return Literal(INTERVAL, duration(f"{node.this.this} {unit.name if unit is not None else ''}"))
+        return Literal(INTERVAL, int(duration(f"{node.this.this} {unit.name if unit is not None else ''}")))
 
     def _cast(self, node: exp.Cast) -> Expr:
         target = node.args["to"].sql("spark")
