@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
-from pyspark.sql import DataFrame, SparkSession, Window
+from pyspark.sql import DataFrame, Observation, SparkSession, Window
 from pyspark.sql import functions as F  # noqa: N812
 
 from astralq.algebra.sources import RelationSource, SensedSource, StreamSource, Validity
@@ -95,25 +95,17 @@ class Sources:
         """What the timestamps from t0 on say, of all sources in one pass."""
         asked = {s.name: s for s in sources if (s.name, t0) not in self._times}
         every: DataFrame | None = None
+        timed: list[str] = []
         for name, source in asked.items():
             self._times[name, t0] = Times(None, None, 0)
             df = self._moments(source)
             if df is not None:
-                df = df.withColumn("source", lit(name))
+                df = df.withColumn("source", lit(len(timed)))
                 every = df if every is None else every.union(df)
+                timed.append(name)
         if every is not None:
-            seen = col("t") >= t0
-            limits = [
-                F.min(F.when(seen, F.struct("t", "i"))).alias("first"),
-                F.max(F.when(seen, col("t"))).alias("last"),
-                F.count(F.when(seen, 1)).alias("rows"),
-                F.count(F.when(~seen, 1)).alias("before"),
-                F.count(F.when(col("unmatched"), 1)).alias("unmatched"),
-            ]
-            for name, first, last, rows, before, unmatched in every.groupBy("source").agg(*limits).collect():
-                begin = None if first is None else BatchId(Instant(first.t), first.i)
-                end = None if last is None else Instant(last)
-                self._times[name, t0] = Times(begin, end, rows, before, unmatched)
+            for name, found in zip(timed, _limits(every, len(timed), t0), strict=True):
+                self._times[name, t0] = found
         return [self._times[s.name, t0] for s in sources]
 
     def first_batches(self, sources: Sequence[Source], t0: Instant) -> list[BatchId]:
@@ -154,6 +146,35 @@ class Sources:
         moments = F.array(*(moment(source, n) for n in names))
         times = self.frame(source).select(F.explode(moments).alias("t"), zero, usual)
         return times.where(col("t").isNotNull())
+
+
+def _limits(moments: DataFrame, sources: int, t0: Instant) -> list[Times]:
+    """What the timestamps of numbered sources say, in one job without a shuffle: they are observed while rows that are
+    not there are asked for."""
+    metrics = []
+    for k in range(sources):
+        mine = col("source") == k
+        seen, early = mine & (col("t") >= t0), mine & (col("t") < t0)
+        metrics += [
+            F.min(F.when(seen, F.struct("t", "i"))).alias(f"first{k}"),
+            F.max(F.when(seen, col("t"))).alias(f"last{k}"),
+            F.count(F.when(seen, 1)).alias(f"rows{k}"),
+            F.count(F.when(early, 1)).alias(f"before{k}"),
+            F.count(F.when(mine & col("unmatched"), 1)).alias(f"unmatched{k}"),
+        ]
+    observation = Observation()
+    moments.observe(observation, *metrics).where(col("t") > lit(NEVER)).select("t").collect()
+    found = observation.get
+    return [
+        Times(
+            None if found[f"first{k}"] is None else BatchId(Instant(found[f"first{k}"][0]), found[f"first{k}"][1]),
+            None if found[f"last{k}"] is None else Instant(found[f"last{k}"]),
+            found[f"rows{k}"],
+            found[f"before{k}"],
+            found[f"unmatched{k}"],
+        )
+        for k in range(sources)
+    ]
 
 
 def _received(source: StreamSource | SensedSource, df: DataFrame) -> StreamFrame:
