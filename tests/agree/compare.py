@@ -74,6 +74,8 @@ def on_spark(
     partitions: int | None = None,
 ) -> Rows:
     op = operator_of(query)
+    if partitions is not None:
+        engine = Engine(engine.spark, few_rows=0)  # as large data are: in as many partitions as are given
     answer, _ = engine.answered(op, frames(engine.spark, op, data, partitions, (t0, until)), t0=t0, until=until, at=at)
     columns: tuple[Attribute, ...] = op.schema.attributes if at is not None else answer_columns(op)
     return [tuple(r) for r in plain(answer, columns).collect()]

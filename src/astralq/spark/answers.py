@@ -21,14 +21,12 @@ from astralq.spark.encoding.frames import RelationFrame, attributes, columns, or
 from astralq.spark.operators.relational import marked
 from astralq.timeline import LAST_INDEX, BatchId, Instant
 
-FEW_ROWS = 2_000
-"""Up to how many rows of all sources together an answer is sorted by one task."""
-
 
 def history(run: Run) -> DataFrame:
     """All that happens in a run, in order: t, i and the attributes; of a relation its changes, with op before them."""
+    run.settle()
     df, by = _happened(run)
-    if run.rows <= FEW_ROWS:
+    if run.has_few_rows:
         # A sort of its own would be two more jobs: one to find ranges, one to shuffle.
         return _shown(df.coalesce(1).sortWithinPartitions(*by), run)
     return _shown(df.sort(*by), run)
@@ -107,6 +105,7 @@ def state(run: Run, at: Instant, i: int = LAST_INDEX) -> DataFrame:
     """A relation's state at (at, i), in the order of φ."""
     if run.query.kind is not Kind.RELATION:
         raise PlanError("a stream of windows has no state of its own", hint="stream it first, with RSTREAM")
+    run.settle()
     frame = Compiler(run, BatchId(at, i)).relation(run.query)
     here = literal(BatchId(at, i))
     held = frame.df.where(le(frame.start, here) & lt(here, frame.end))

@@ -68,8 +68,11 @@ class Run:
         """
         self.materialised.append(df)
         if df.sparkSession.sparkContext.getCheckpointDir() is not None:
-            return df.checkpoint(eager=False)
-        return df.localCheckpoint(eager=False, storageLevel=StorageLevel.MEMORY_AND_DISK_2)
+            kept = df.checkpoint(eager=False)
+        else:
+            kept = df.localCheckpoint(eager=False, storageLevel=StorageLevel.MEMORY_AND_DISK_2)
+        # Spark does not know any more how its rows are partitioned; of few rows one partition spares shuffles.
+        return kept.coalesce(1) if self.has_few_rows else kept
 
     @property
     def t0(self) -> Instant:
@@ -80,6 +83,16 @@ class Run:
         if self.memory is None:
             check_ends(self.query, self.t0_or_none, self.until)
         return self.sources.times(self._timed, self.t0)
+
+    @property
+    def has_few_rows(self) -> bool:
+        return self.memory is None and self.rows <= self.sources.few_rows
+
+    def settle(self) -> None:
+        """Asks for the timestamps before anything is compiled: how a batch run reads its sources depends on them."""
+        if self.memory is None:
+            names = [s.name for s in self._timed]
+            self.sources.settle(dict(zip(names, self._times, strict=True)))
 
     def set_aside(self) -> list[SetAside]:
         """What of the sources' rows a batch run cannot use; known from the job that asks for timestamps."""

@@ -20,7 +20,7 @@ from astralq.schema import Attribute, Location, Schema, parse_type
 from astralq.spark.aggregate.exact import Layout
 from astralq.spark.answers import history, state
 from astralq.spark.context import Run
-from astralq.spark.sources.received import Sources, spark_type
+from astralq.spark.sources.received import FEW_ROWS, Sources, spark_type
 from astralq.timeline import Instant, instant
 
 Query = str | Operator | HasOperator
@@ -50,7 +50,8 @@ class Engine:
     <BLANKLINE>
     """
 
-    def __init__(self, spark: SparkSession) -> None:
+    def __init__(self, spark: SparkSession, *, few_rows: int = FEW_ROWS) -> None:
+        """`few_rows`: up to how many rows a run reads its sources into one partition."""
         zone = spark.conf.get("spark.sql.session.timeZone")
         if zone not in ("UTC", "Etc/UTC", "Z", "GMT"):
             raise PlanError(
@@ -63,6 +64,7 @@ class Engine:
                 hint='spark.conf.set("spark.sql.ansi.enabled", "true")',
             )
         self.spark = spark
+        self.few_rows = few_rows
         self._frames: dict[str, DataFrame] = {}
         self._layouts: dict[tuple[str, int], Layout] = {}
 
@@ -198,7 +200,8 @@ class Engine:
         """The answer, and what of the sources' rows could not be used."""
         if at is not None and until is not None:
             raise PlanError("both a state and a history are asked for", hint="give either at or until")
-        run = Run(query, Sources(frames, {} if layouts is None else layouts), t0, at if at is not None else until)
+        sources = Sources(frames, {} if layouts is None else layouts, few_rows=self.few_rows)
+        run = Run(query, sources, t0, at if at is not None else until)
         if at is not None and query.kind is not Kind.STREAM:
             return state(run, at), run.set_aside()
         return history(run), run.set_aside()

@@ -15,7 +15,7 @@ from pyspark.sql import functions as F  # noqa: N812
 from astralq.spark.encoding.batches import ALWAYS, NEVER
 from astralq.spark.encoding.columns import col, long
 from astralq.spark.encoding.frames import columns
-from astralq.spark.encoding.scan import Shares, equal
+from astralq.spark.encoding.scan import Shares, equal, indexed
 
 
 @dataclass(frozen=True)
@@ -51,7 +51,7 @@ class Elementary:
             numbered = distinct.withColumn("e", F.row_number().over(window).cast("bigint") - 1)
             numbered = numbered.withColumn("_to", F.lead("at").over(window))
         else:
-            numbered = run.shared(distinct.sort("at").zipWithIndex("e"))
+            numbered = run.shared(indexed(distinct, ["at"], "e", run))
             following = numbered.select((col("e") - 1).alias("_e"), col("at").alias("_to"))
             numbered = numbered.join(following, col("e") == col("_e"), "left").drop("_e")
         made = [col("at.t").alias("ft"), col("_to.t").alias("tt")]

@@ -27,11 +27,23 @@ class Shares(Protocol):
     @property
     def memory(self) -> Memory | None: ...
 
+    @property
+    def has_few_rows(self) -> bool: ...
+
     def shared(self, df: DataFrame) -> DataFrame: ...
 
 
 BUCKETS = 64
 """Into how many parts a run is cut where there is no key: enough for every core, few enough for one summary."""
+
+
+def indexed(df: DataFrame, by: Sequence[str], name: str, run: Shares) -> DataFrame:
+    """The rows numbered 0, 1, 2, … in an order that tells them apart: by a distributed sort; by one task if few are
+    read, for the sort would be jobs of its own."""
+    if run.has_few_rows:
+        window = Window.partitionBy(lit(0)).orderBy(*columns(by))
+        return df.coalesce(1).withColumn(name, (F.row_number().over(window) - 1).cast("bigint"))
+    return df.sort(*columns(by)).zipWithIndex(name)
 
 
 def numbered(stream: StreamFrame, run: Shares) -> StreamFrame:
@@ -46,7 +58,7 @@ def numbered(stream: StreamFrame, run: Shares) -> StreamFrame:
         return run.numbered[stream]
     by = dict.fromkeys([*stream.sort_columns, *attributes(stream.schema)])
     kept = [*stream.stamp_columns, *attributes(stream.schema)]
-    df = stream.df.sort(*columns(by)).select(*columns(kept)).zipWithIndex("n")
+    df = indexed(stream.df, list(by), "n", run).select(*columns(kept), "n")
     if run.memory is not None:
         # In an epoch these are the new tuples, and the positions go on where the last epoch's ended.
         before = run.memory.facts.get(f"count {stream.name}", 0)

@@ -27,7 +27,7 @@ from astralq.spark.encoding.frames import (
     order_columns,
     relabelled,
 )
-from astralq.spark.encoding.scan import equal, first_from, numbered
+from astralq.spark.encoding.scan import equal, first_from, indexed, numbered
 from astralq.spark.operators.expressions import Names, compiled
 from astralq.spark.state.store import joined
 from astralq.spark.state.tables import remembered
@@ -240,7 +240,7 @@ def stream_of_windows(op: IStream | DStream | RStream, frame: WindowsFrame, run:
     if isinstance(op, RStream):
         df = rows.select(*columns(kept), col("wt").alias("t"), col("wi").alias("i"))
         return StreamFrame(df.where(run.observed(col("t"))), frame.schema, order, flat=False)
-    listed = run.shared(ticks.sort("t", "i").zipWithIndex("w"))
+    listed = run.shared(indexed(ticks, ["t", "i"], "w", run))
     numbered_rows = run.shared(rows.join(listed, (col("wt") == col("t")) & (col("wi") == col("i"))).drop("t", "i"))
     # What is emitted at window w: for I_S its rows but for those of the window before, for D_S the other way round.
     shift = 1 if isinstance(op, IStream) else -1

@@ -12,7 +12,7 @@ from astralq.spark.context import Run
 from astralq.spark.encoding.batches import Id, greatest, le, literal, lt
 from astralq.spark.encoding.columns import col, lit, long
 from astralq.spark.encoding.frames import Grid, RelationFrame, StreamFrame, attributes, columns, in_order, unflattened
-from astralq.spark.encoding.scan import first_from
+from astralq.spark.encoding.scan import first_from, indexed
 from astralq.spark.operators.joins import pairs
 from astralq.spark.operators.past import scanned_in
 from astralq.spark.operators.relational import marked
@@ -131,7 +131,7 @@ def _states(op: RStream, frame: RelationFrame, run: Run) -> StreamFrame:
     if not op.on_insert:
         gone = rows.where(col("_ends") & le(seen.end, literal(run.last))).select(col("_to").alias("at"))
         points = points.union(gone)
-    numbered = run.shared(points.distinct().sort("at").zipWithIndex("k"))
+    numbered = run.shared(indexed(points.distinct(), ["at"], "k", run))
     keys = dict.fromkeys([*attributes(frame.schema), *frame.order])
     if frame.coalesced and not op.on_insert:
         # Each row is a tuple by itself: it begins and ends at change points, or outside of what is observed.

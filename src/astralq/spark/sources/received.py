@@ -41,6 +41,10 @@ class Times:
     unmatched: int = 0
 
 
+FEW_ROWS = 2_000
+"""Up to how many rows of all sources together a run is one of few rows: what is sequential takes one task then."""
+
+
 @dataclass
 class Sources:
     """The DataFrames of a query's sources by name; what is learnt of them is learnt once."""
@@ -49,6 +53,8 @@ class Sources:
     layouts: dict[tuple[str, int], Layout] = field(default_factory=dict)
     ranges: dict[tuple[str, int], Range] = field(default_factory=dict)
     firsts: Mapping[str, Instant] = field(default_factory=dict)  # first timestamps, of whose sources they are known
+    few_rows: int = FEW_ROWS
+    _few: set[str] = field(default_factory=set)  # sources that are read into one partition
     _times: dict[tuple[str, int], Times] = field(default_factory=dict)
     _streams: dict[str, StreamFrame] = field(default_factory=dict)
 
@@ -83,7 +89,16 @@ class Sources:
             col(f"`{there[a.name.lower()]}`").cast(spark_type(a.type)).alias(f"c{k}")
             for k, a in enumerate(source.declared)
         ]
-        return df.select(*kept, *(col(f"`{c}`").alias(c.lower()) for c in stamp))
+        found = df.select(*kept, *(col(f"`{c}`").alias(c.lower()) for c in stamp))
+        return found.coalesce(1) if source.name in self._few else found
+
+    def settle(self, times: Mapping[str, Times]) -> None:
+        """Reads sources with few rows into one partition: then nothing is shuffled, which would take longer than all
+        the rest. Constant relations are not counted, so that they stay as they are."""
+        counted = {name: t.rows + t.before for name, t in times.items() if t.rows + t.before}
+        if sum(counted.values()) <= self.few_rows and not counted.keys() <= self._few:
+            self._few |= counted.keys()
+            self._streams.clear()
 
     def stream(self, source: StreamSource | SensedSource) -> StreamFrame:
         """003's receive: the tuples with their stamps, not numbered yet."""

@@ -1,0 +1,44 @@
+"""How many Spark jobs a query over six rows makes, facts included: a job costs 30 to 100 ms, whatever it does.
+
+On local[2], with adaptive execution on, two input partitions, and `collect`.
+"""
+
+from __future__ import annotations
+
+import pytest
+from pyspark.sql import DataFrame, SparkSession
+
+from astralq.spark import Engine
+
+JOBS = {
+    "SELECT k, v FROM s WHERE v > 1": 2,
+    "SELECT k, count(*) AS n, max(v) AS m FROM s [TUMBLE 20 SECONDS] GROUP BY k": 2,
+    "SELECT * FROM s [PARTITION BY k ROWS 2]": 2,
+    "SELECT avg(v * 2) AS m FROM s [RANGE 20 SECONDS SLIDE 10 SECONDS]": 5,
+    "SELECT a.v, b.v AS w FROM s [RANGE 20 SECONDS] AS a JOIN s [ROWS 2] AS b ON a.k = b.k": 7,
+    "RSTREAM(SELECT count(*) AS n, max(v) AS m FROM s [ROWS 3 SLIDE 20 SECONDS])": 22,
+}
+"""At most so many. They were 5, 7, 8, 16, 12 and 41."""
+
+
+@pytest.fixture
+def six(normal: SparkSession) -> DataFrame:
+    rows = normal.createDataFrame([(i % 2, float(i), i * 10) for i in range(6)], "k int, v double, at bigint")
+    return rows.selectExpr("k", "v", "timestamp_seconds(at) AS ts").repartition(2).localCheckpoint()
+
+
+@pytest.mark.parametrize("query", JOBS)
+def test_a_query_over_few_rows_makes_few_jobs(normal: SparkSession, six: DataFrame, query: str) -> None:
+    engine = Engine(normal)
+    jobs = normal.sparkContext.statusTracker()
+    before = set(jobs.getJobIdsForGroup(None))
+    s = engine.stream_from(six, timestamp="ts", name=f"six {query}")
+    assert engine.run(query, s=s).collect()
+    assert len(set(jobs.getJobIdsForGroup(None)) - before) <= JOBS[query]
+
+
+def test_the_same_query_over_many_rows_is_answered_in_many_partitions(normal: SparkSession, six: DataFrame) -> None:
+    few, many = Engine(normal), Engine(normal, few_rows=0)
+    query = "ISTREAM(SELECT k, sum(v) AS total FROM s [ROWS 3] GROUP BY k)"
+    answers = [e.run(query, s=e.stream_from(six, timestamp="ts", name="s")).collect() for e in (few, many)]
+    assert answers[0] == answers[1]
