@@ -10,9 +10,6 @@ PATIENCE = 1200.0
 """Seconds that a test waits for something before it gives it up for dead. Nothing takes nearly as long: a busy machine,
 or one that is many times slower, must not make a test fail."""
 
-LONG = 3600
-"""Seconds that something sleeps in a test which ends it."""
-
 
 def wait_until(condition: Callable[[], object], pause: float = 0.1) -> None:
     """Waits until the condition holds."""

@@ -6,7 +6,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 from astralq.algebra.base import Kind
-from astralq.algebra.properties import Given, Grid, properties
+from astralq.algebra.properties import Given, properties
 from astralq.spark.compile import Compiler
 from astralq.spark.context import Run
 from astralq.spark.sources.received import Sources
@@ -33,4 +33,4 @@ def test_a_table_has_the_properties_of_its_operator(spark: SparkSession, k: int)
         assert frame.lifetime in (None, known.lifetime), op
         if frame.grid is not None:
             assert known.grid is not None, op
-            assert Grid(frame.grid.origin, frame.grid.every).is_on(known.grid), op
+            assert frame.grid.is_on(known.grid), op

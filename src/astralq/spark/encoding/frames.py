@@ -13,6 +13,7 @@ from dataclasses import dataclass, replace
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F  # noqa: N812
 
+from astralq.algebra.properties import Grid
 from astralq.schema import Schema
 from astralq.spark.encoding.batches import Id, lt
 from astralq.spark.encoding.columns import col, lit, long
@@ -133,18 +134,6 @@ class StreamFrame:
 
 
 # Relations
-
-
-@dataclass(frozen=True)
-class Grid:
-    """The instants origin + k·every."""
-
-    origin: int
-    every: int
-
-    def is_on(self, other: Grid) -> bool:
-        """Whether all of its instants are instants of another grid."""
-        return self.every % other.every == 0 and (self.origin - other.origin) % other.every == 0
 
 
 @dataclass(frozen=True)

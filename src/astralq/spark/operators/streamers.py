@@ -7,11 +7,12 @@ from dataclasses import replace
 from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F  # noqa: N812
 
+from astralq.algebra.properties import Grid
 from astralq.algebra.streamers import DStream, Identity, IStream, RStream
 from astralq.spark.context import Run
 from astralq.spark.encoding.batches import Id, greatest, le, literal, lt
 from astralq.spark.encoding.columns import col, lit, long
-from astralq.spark.encoding.frames import Grid, RelationFrame, StreamFrame, attributes, columns, in_order, unflattened
+from astralq.spark.encoding.frames import RelationFrame, StreamFrame, attributes, columns, in_order, unflattened
 from astralq.spark.encoding.scan import first_from, indexed
 from astralq.spark.operators.joins import pairs
 from astralq.spark.operators.past import scanned_in

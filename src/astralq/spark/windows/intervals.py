@@ -14,6 +14,7 @@ from itertools import takewhile
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F  # noqa: N812
 
+from astralq.algebra.properties import Grid
 from astralq.algebra.retention import Want, holds_all_at_once, is_landmark, keeps_tuples
 from astralq.algebra.schedules import Continuous, Measure, Periodic, TimeSchedule
 from astralq.algebra.scopes import Back, BatchStart, Bound, Linear, OfInstant, check_rules, check_window, fixed_width
@@ -21,7 +22,7 @@ from astralq.algebra.windows import WindowSpec
 from astralq.spark.context import Run
 from astralq.spark.encoding.batches import NEVER, Id, at, choose, greatest
 from astralq.spark.encoding.columns import col, lit, long
-from astralq.spark.encoding.frames import Grid, Key, RelationFrame, StreamFrame, attributes, columns, holds, interval
+from astralq.spark.encoding.frames import Key, RelationFrame, StreamFrame, attributes, columns, holds, interval
 from astralq.spark.encoding.scan import numbered
 from astralq.spark.state import tables as edges
 from astralq.spark.state.tables import current, needed_tuples, remembered
