@@ -176,7 +176,7 @@ def test_what_is_stamped_on_arrival_does_not_wait_for_the_next_tuples(
     declared = "CREATE STREAM s (k INT, v DOUBLE) FROM csv 's' TIMESTAMP ON ARRIVAL;\n"
     found = live(spark, tmp_path, declared + "ISTREAM(SELECT k, count(*) AS n FROM s [UNBOUNDED] GROUP BY k);")
     clock = Clock()
-    for module in ("run", "spool", "inputs"):
+    for module in ("run", "ingest.log", "ingest.inputs"):
         monkeypatch.setattr(f"astralq.runtime.{module}.clock", clock)
     for lines, stamped, later in ((["1,1", "2,2"], "0 s", "10 s"), (["1,3"], "-5 s", "20 s")):
         found.feed("s", lines)
