@@ -124,7 +124,7 @@ class Live:
             for s in op.walk()
             if isinstance(s, StreamSource | RelationSource)
         }
-        return [tuple(r) for r in Engine(self.spark).answer(op, frames, t0=self.statement.t0).collect()]
+        return [tuple(r) for r in Engine(self.spark).answered(op, frames, t0=self.statement.t0)[0].collect()]
 
 
 @contextmanager
