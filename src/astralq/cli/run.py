@@ -16,7 +16,7 @@ from astralq.cli.engines import CommandEngine
 from astralq.cli.formats import TextWriter, write_by_spark, write_parquet
 from astralq.cli.output import check_target, make_folder, write_all
 from astralq.cli.progress import progress
-from astralq.cli.scripts import CommandError, Source, blamed_on, shown
+from astralq.cli.scripts import CommandError, Source, blamed_on, place, shown
 from astralq.cli.sinks import sink_file
 from astralq.errors import AstralError, DataError
 from astralq.io.files import source_files
@@ -109,12 +109,8 @@ def run_all(engine: CommandEngine, questions: Sequence[Question], output: Output
                 print(e, file=sys.stderr)
                 continue
             for one in answer.set_aside:
-                print(f"{_place(q)}: {one}", file=sys.stderr)
+                print(f"{place(q.file, q.statement)}: {one}", file=sys.stderr)
     return not failed
-
-
-def _place(q: Question) -> str:
-    return f"{shown(q.file)}: query {q.statement.number}, line {q.statement.line}"
 
 
 def _put(q: Question, answer: Answer, output: Output, sinks: set[Path]) -> None:

@@ -100,13 +100,17 @@ def check_asked(source: Source) -> None:
 @contextmanager
 def blamed_on(file: str, query: Statement | None = None) -> Iterator[None]:
     """Errors inside are those of a file, or of one of its queries."""
-    place = shown(file) if query is None else f"{shown(file)}: query {query.number}, line {query.line}"
     try:
         yield
     except ScriptError as e:
         raise CommandError([f"{shown(file)}: {one}" for one in e.errors], e.sources) from e
     except AstralError as e:
-        raise CommandError([f"{place}: {e}"]) from e
+        raise CommandError([f"{place(file, query)}: {e}"]) from e
+
+
+def place(file: str, query: Statement | None) -> str:
+    """Where a message is about: a file, or one of its queries."""
+    return shown(file) if query is None else f"{shown(file)}: query {query.number}, line {query.line}"
 
 
 def shown(file: str) -> str:

@@ -8,6 +8,7 @@ from functools import partial
 
 from astralq.algebra.base import Kind, Operator
 from astralq.algebra.domain import AtInstant, Custom, Domain, Floor, Shift
+from astralq.algebra.properties import expressions
 from astralq.algebra.relational import (
     Distinct,
     GroupBy,
@@ -235,11 +236,10 @@ class Compiler:
         return self._binary(op, ordered=ordered)
 
     def _grouped(self, op: GroupBy) -> RelationFrame:
-        exprs = [*(e for _, e in op.keys), *(e for _, a in op.aggregates for e in a.args)]
         want = want_of_group(op) if self.run.memory is not None else Want.HELD
         child = self.relation(op.child, ordered=_looks_at_order(op), want=want)
         edge = self._edge("panes", op) if want in (Want.NEW, Want.SOON) else ""
-        return group_by(op, self._seen(child, exprs), self.run, edge=edge, at_once=want is Want.SOON)
+        return group_by(op, self._seen(child, expressions(op)), self.run, edge=edge, at_once=want is Want.SOON)
 
     def _domain(self, op: Domain, *, ordered: bool) -> RelationFrame:
         if self.run.memory is not None and isinstance(op.transform_, Shift | Custom):
@@ -351,5 +351,4 @@ def _inner_run(op: StartedAt, run: Run) -> Run:
 def _looks_at_order(op: GroupBy) -> bool:
     """Whether an aggregate depends on the order of tuples, or reads their positions."""
     ordered = any(a.function in ("first", "last", *SPATIAL_AGGREGATES) for _, a in op.aggregates)
-    exprs = [*(e for _, e in op.keys), *(e for _, a in op.aggregates for e in a.args)]
-    return ordered or any(reads_position(e, op.child.schema) for e in exprs)
+    return ordered or any(reads_position(e, op.child.schema) for e in expressions(op))
