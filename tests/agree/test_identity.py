@@ -72,10 +72,11 @@ def test_a_checkpoint_of_another_format_is_refused_with_what_to_do(spark: SparkS
         found.go_on(run)
     note = found.checkpoint / "version"
     assert note.read_text() == f"{VERSION}\n"
-    for older in ("1\n", None):
+    for written, version in (("1\n", 1), ("2\n", 2), (None, 1)):
         note.unlink()
-        if older is not None:
-            note.write_text(older)
-        with pytest.raises(CheckpointError, match=rf"has the format 1, and this is astralq with the format {VERSION}"):
+        if written is not None:
+            note.write_text(written)
+        message = f"has the format {version}, and this is astralq with the format {VERSION}"
+        with pytest.raises(CheckpointError, match=message):
             found.open()
         note.write_text(f"{VERSION}\n")

@@ -90,9 +90,9 @@ class Live:
     def take(run: ContinuousRun) -> None:
         """Lets all files come in that are there."""
         run.listen()
-        for spool in run.epochs.spools.values():
-            if spool.query is not None:
-                spool.query.awaitTermination()
+        for log in run.epochs.ingest_logs.values():
+            if log.query is not None:
+                log.query.awaitTermination()
 
     def go_on(self, run: ContinuousRun) -> None:
         """Takes what is there, and an epoch."""

@@ -59,7 +59,7 @@ def live_through(
         for name, q in queries.items()
     ]
     run.open(list(named))
-    spool = run.epochs.spools["s"]
+    log = run.epochs.ingest_logs["s"]
     rng = np.random.default_rng(5)
     each, span = rows // epochs, int(days * 86_400_000_000 / epochs)
     found: list[After] = []
@@ -75,7 +75,7 @@ def live_through(
         )
         path = folder / "s" / f"{e}.parquet"
         pq.write_table(table, path)
-        spool.take(spark.createDataFrame([(f"file://{path}",)], "path string"), e)
+        log.take(spark.createDataFrame([(f"file://{path}",)], "path string"), e)
         run.step()
         path.unlink()
         assert run.last_progress is not None

@@ -44,7 +44,7 @@ def test_a_crash_after_any_step_changes_nothing(live: Live, point: str) -> None:
     with live.opened() as run:
         live.go_on(run)
     live.feed("s", ROUNDS[1])
-    number = 1 if point.startswith("spool") else 2
+    number = 1 if point.startswith("batch") else 2
     with crashing(point, number):
         run = live.open()
         until_it_crashes(lambda: live.go_on(run))

@@ -12,30 +12,36 @@ from astralq.algebra.set_aside import sources_with_start
 from astralq.algebra.sources import StreamSource
 from astralq.runtime.checkpoint.folders import Folders
 from astralq.runtime.checkpoint.tables import Part
-from astralq.runtime.ingest.log import Marker, Spool
+from astralq.runtime.ingest.log import BatchManifest, IngestLog
 from astralq.runtime.queries import ContinuousQuery
 from astralq.spark.encoding.columns import col, lit
 from astralq.spark.state.store import Notes
 from astralq.timeline import Instant, format_instant
 
-Released = Callable[[str, Sequence[Marker]], DataFrame]
+Released = Callable[[str, Sequence[BatchManifest]], DataFrame]
 """The rows of some batches of a source that an epoch releases."""
 
 
 def late(
-    spark: SparkSession, folders: Folders, name: str, spool: Spool, new: Sequence[Marker], since: Instant, epoch: int
+    spark: SparkSession,
+    folders: Folders,
+    name: str,
+    log: IngestLog,
+    new: Sequence[BatchManifest],
+    since: Instant,
+    epoch: int,
 ) -> int:
     """Writes down what came too late for a query in the batches of an epoch; how many tuples that were."""
     batches = [m for m in new if m.first is not None and m.first <= since]
     if not batches:
         return 0
-    target = folders.late(spool.name, name, epoch)
-    spool.rows_of(spark, batches).where(col("_t") <= since).write.mode("overwrite").parquet(str(target))
+    target = folders.late(log.name, name, epoch)
+    log.rows_of(spark, batches).where(col("_t") <= since).write.mode("overwrite").parquet(str(target))
     return Part.of(folders.root, target).rows
 
 
 def before_start(
-    query: ContinuousQuery, taken: dict[str, list[Marker]], released: Released, folders: Folders, epoch: int
+    query: ContinuousQuery, taken: dict[str, list[BatchManifest]], released: Released, folders: Folders, epoch: int
 ) -> int:
     """Writes down what of an epoch's tuples is before the query's start; their batches tell whether there are any."""
     count = 0
@@ -48,7 +54,7 @@ def before_start(
     return count
 
 
-def unmatched(folders: Folders, name: str, memory: Notes, taken: dict[str, list[Marker]], epoch: int) -> int:
+def unmatched(folders: Folders, name: str, memory: Notes, taken: dict[str, list[BatchManifest]], epoch: int) -> int:
     """Writes down the deletions of an epoch that found nothing; only where there were any deletions."""
     count = 0
     for source, rows in memory.unmatched.items():

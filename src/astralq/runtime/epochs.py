@@ -1,4 +1,4 @@
-"""Epochs: numbered steps over the spools, each with an intent, an evaluation, one commit, and publishing.
+"""Epochs: numbered steps over the ingest logs, each with an intent, an evaluation, one commit, and publishing.
 
 A step can be stopped anywhere. What it takes in and up to where is written down first, so that it gives the same answer
 when it is done again; nothing of it counts before its commit is there; what is published is named by its number.
@@ -22,7 +22,7 @@ from astralq.runtime.checkpoint.failpoints import passed
 from astralq.runtime.checkpoint.folders import CheckpointError, Folders
 from astralq.runtime.checkpoint.records import CorruptRecordError, Record, newest, numbers, read_record, write_record
 from astralq.runtime.checkpoint.tables import InFiles, Part, parts_of
-from astralq.runtime.ingest.log import Marker, Spool
+from astralq.runtime.ingest.log import BatchManifest, IngestLog
 from astralq.runtime.ingest.watermark import after_closing
 from astralq.runtime.queries import ContinuousQuery, Standing, check_same, is_stored
 from astralq.runtime.sessions import Sessions
@@ -77,7 +77,7 @@ class Done:
 
 @dataclass
 class Epochs:
-    """All epochs of a run, one behind the other; its queries, where they stand, and their spools."""
+    """All epochs of a run, one behind the other; its queries, where they stand, and their ingest logs."""
 
     spark: SparkSession
     folders: Folders
@@ -85,7 +85,7 @@ class Epochs:
     always_trim: bool = False
     queries: dict[str, ContinuousQuery] = field(default_factory=dict)
     standings: dict[str, Standing] = field(default_factory=dict)
-    spools: dict[str, Spool] = field(default_factory=dict)
+    ingest_logs: dict[str, IngestLog] = field(default_factory=dict)
     sinks: dict[str, Sink] = field(default_factory=dict)
     epoch: int = 0
     taken: dict[str, int] = field(default_factory=dict)
@@ -141,7 +141,7 @@ class Epochs:
             except CorruptRecordError:  # it was never whole, so nothing was done for it
                 path.unlink()
                 return
-            if any(name in self.spools and self.spools[name].last < n for name, n in intent.taken.items()):
+            if any(name in self.ingest_logs and self.ingest_logs[name].last < n for name, n in intent.taken.items()):
                 return
             self.do(intent)
 
@@ -181,7 +181,11 @@ class Epochs:
     def _counted(self, source: str, intent: Intent) -> list[int]:
         """How many rows of a source have come up to an epoch, and how many of them were rejected."""
         rows, rejected = self.counts.get(source, [0, 0])
-        new = self.spools[source].new(self.taken.get(source, -1), intent.taken[source]) if source in self.spools else []
+        new = (
+            self.ingest_logs[source].new(self.taken.get(source, -1), intent.taken[source])
+            if source in self.ingest_logs
+            else []
+        )
         return [rows + sum(m.rows + m.rejected for m in new), rejected + sum(m.rejected for m in new)]
 
     def intend(self, intent: Intent) -> None:
@@ -202,10 +206,12 @@ class Epochs:
         query, standing = self.queries[name], self.standings[name]
         folders, since = self.folders, standing.since
         taken = {
-            s.name: self.spools[s.name].holding(standing.since, aim.until, intent.taken[s.name]) for s in query.coming
+            s.name: self.ingest_logs[s.name].holding(standing.since, aim.until, intent.taken[s.name])
+            for s in query.coming
         }
         released = sum(
-            self.spools[s.name].count(self.spark, standing.since, aim.until, intent.taken[s.name]) for s in query.coming
+            self.ingest_logs[s.name].count(self.spark, standing.since, aim.until, intent.taken[s.name])
+            for s in query.coming
         )
         spark = self.sessions.of(released + standing.rows)
         late = self._late(name, intent)
@@ -217,9 +223,9 @@ class Epochs:
                 assert isinstance(source, RelationSource)
                 frames[source.name] = self.stored(query, source, spark)
                 continue
-            spool, upto = self.spools[source.name], intent.taken[source.name]
-            frames[source.name] = spool.between(spark, standing.since, aim.until, upto)
-            for attribute in spool.doubles:
+            log, upto = self.ingest_logs[source.name], intent.taken[source.name]
+            frames[source.name] = log.between(spark, standing.since, aim.until, upto)
+            for attribute in log.doubles:
                 found = Range(0, 0.0, 0, False)
                 for m in taken[source.name]:
                     found = found.with_(m.ranges[attribute])
@@ -244,8 +250,8 @@ class Epochs:
             answer.write.mode("overwrite").parquet(str(staged))
             part = Part.of(folders.root, staged)
 
-        def rows_of(source: str, batches: Sequence[Marker]) -> DataFrame:
-            return self.spools[source].between(spark, since, aim.until, intent.taken[source], batches)
+        def rows_of(source: str, batches: Sequence[BatchManifest]) -> DataFrame:
+            return self.ingest_logs[source].between(spark, since, aim.until, intent.taken[source], batches)
 
         rejected = aside.before_start(query, taken, rows_of, folders, intent.epoch)
         rejected += aside.unmatched(folders, name, memory, taken, intent.epoch)
@@ -283,9 +289,9 @@ class Epochs:
             return 0
         count = 0
         for source in self.queries[name].coming:
-            spool = self.spools[source.name]
-            new = spool.new(self.taken.get(source.name, -1), intent.taken[source.name])
-            count += aside.late(self.spark, self.folders, name, spool, new, since, intent.epoch)
+            log = self.ingest_logs[source.name]
+            new = log.new(self.taken.get(source.name, -1), intent.taken[source.name])
+            count += aside.late(self.spark, self.folders, name, log, new, since, intent.epoch)
         return count
 
     def _publish(self, epoch: int, answers: dict[str, Part]) -> None:
@@ -341,19 +347,19 @@ class Epochs:
 
     def _forget_batches(self, oldest: Record) -> None:
         """Removes batches that even the oldest kept commit has released as a whole, for all queries."""
-        for name, spool in self.spools.items():
+        for name, log in self.ingest_logs.items():
             readers = [q for q, query in self.queries.items() if any(s.name == name for s in query.coming)]
             readers += self.unclaimed
             sinces = [oldest["standings"].get(q, {}).get("since") for q in readers]
             if not sinces or None in sinces:
                 continue
             passed_ = min(sinces)
-            spool.forget(
+            log.forget(
                 [
                     m.batch
-                    for m in list(spool.markers.values())
+                    for m in list(log.manifests.values())
                     if m.batch <= oldest["taken"].get(name, -1)
-                    and m.batch < spool.last
+                    and m.batch < log.last
                     and (m.last is None or m.last <= passed_)
                 ]
             )

@@ -1,4 +1,4 @@
-"""A continuous run: its spools fill while its epochs follow each other, until it is stopped or all is done."""
+"""A continuous run: its ingest logs fill while its epochs follow each other, until it is stopped or all is done."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from astralq.errors import AstralError, PlanError
 from astralq.runtime.checkpoint.folders import Folders
 from astralq.runtime.epochs import Aim, Epochs, Intent
 from astralq.runtime.ingest.inputs import Input, frame_input, idle_after, on_arrival, open_input
-from astralq.runtime.ingest.log import Spool, clock
+from astralq.runtime.ingest.log import IngestLog, clock
 from astralq.runtime.ingest.sensing import sensed_input
 from astralq.runtime.ingest.watermark import EVER, Progress, watermark
 from astralq.runtime.progress import QueryProgress, RunProgress
@@ -107,12 +107,12 @@ class ContinuousRun:
                 # What the others have released may be gone: it starts where they stand.
                 query = replace(query, t0=Instant(passed + 1))
             self._check_sources(query, begins=not known)
-            new = {s.name: self._spool(s, query) for s in query.coming if s.name not in self.epochs.spools}
+            new = {s.name: self._open_log(s, query) for s in query.coming if s.name not in self.epochs.ingest_logs}
             if self._thread is not None:
-                for spool in new.values():
-                    self._listen(spool)
+                for log in new.values():
+                    self._listen(log)
             self.epochs.register(query, sink)
-            self.epochs.spools |= new
+            self.epochs.ingest_logs |= new
             self._sources |= {s.name: s for s in query.sources}
         self.wake.set()
 
@@ -121,9 +121,9 @@ class ContinuousRun:
         for source in query.sources:
             if self._sources.get(source.name, source) != source:
                 raise PlanError(f"{source.name!r} is another source in this run", hint="choose another name for it")
-            spool = self.epochs.spools.get(source.name)
-            if begins and spool is not None and spool.forgotten and query.t0 is not None:
-                first = min((m.first for m in list(spool.markers.values()) if m.first is not None), default=None)
+            log = self.epochs.ingest_logs.get(source.name)
+            if begins and log is not None and log.forgotten and query.t0 is not None:
+                first = min((m.first for m in list(log.manifests.values()) if m.first is not None), default=None)
                 if first is not None and query.t0 < first:
                     raise PlanError(
                         f"of {source.name} there is nothing left before {format_instant(first)}",
@@ -137,10 +137,10 @@ class ContinuousRun:
                 raise PlanError(f"there is no query {name!r}", hint=f"there are {', '.join(self.epochs.queries)}")
             self.epochs.forget(name)
             read = {s.name for q in self.epochs.queries.values() for s in q.coming}
-            for source in set(self.epochs.spools) - read:
-                spool = self.epochs.spools.pop(source)
-                if spool.query is not None:
-                    spool.query.stop()
+            for source in set(self.epochs.ingest_logs) - read:
+                log = self.epochs.ingest_logs.pop(source)
+                if log.query is not None:
+                    log.query.stop()
 
     def _share(self, name: str, query: ContinuousQuery) -> bool:
         mine = {s.name for s in query.coming}
@@ -148,11 +148,11 @@ class ContinuousRun:
 
     # Sources
 
-    def _spool(self, source: Source, query: ContinuousQuery) -> Spool:
-        made: list[Spool] = []
+    def _open_log(self, source: Source, query: ContinuousQuery) -> IngestLog:
+        made: list[IngestLog] = []
 
         def last() -> Instant:
-            seen = [m.last for m in list(made[0].markers.values()) if m.last is not None]
+            seen = [m.last for m in list(made[0].manifests.values()) if m.last is not None]
             readers = [q for q, known in list(self.epochs.queries.items()) if source in known.coming]
             passed = [self.epochs.standings[q].since for q in readers]
             return max([EPOCH, *seen, *(s for s in passed if s is not None)])
@@ -161,13 +161,13 @@ class ContinuousRun:
         few = self.spark.sparkContext.defaultParallelism <= FEW
         gate = self.epochs.gate if few else None
         change = source.change if isinstance(source, RelationSource) else None
-        spool = Spool(
+        log = IngestLog(
             source.name, self.folders, found.schema, found.doubles, found.read, self.wake, gate, found.files, change
         )
-        made.append(spool)
-        spool.load()
+        made.append(log)
+        log.load()
         self._inputs[source.name] = found
-        return spool
+        return log
 
     def _input(self, source: Source, query: ContinuousQuery, last: Callable[[], Instant]) -> Input:
         if source.name in self.given:
@@ -178,32 +178,32 @@ class ContinuousRun:
             return sensed_input(self.spark, source, query.folder, readings, query.t0)
         return open_input(self.spark, source, query.folder, last)
 
-    def _listen(self, spool: Spool) -> None:
+    def _listen(self, log: IngestLog) -> None:
         """Starts the streaming query of a source; what is there at once is taken at once."""
-        stream = self._inputs[spool.name].stream
+        stream = self._inputs[log.name].stream
         if stream is None:
-            if 0 not in spool.markers:
-                spool.take(self.spark.range(0), 0)
+            if 0 not in log.manifests:
+                log.take(self.spark.range(0), 0)
             return
-        writer = stream.writeStream.foreachBatch(spool.take).option(
-            "checkpointLocation", str(self.folders.reader(spool.name))
+        writer = stream.writeStream.foreachBatch(log.take).option(
+            "checkpointLocation", str(self.folders.reader(log.name))
         )
         if self.settings.once:
             writer = writer.trigger(availableNow=True)
         else:
             writer = writer.trigger(processingTime=f"{max(1, self.settings.trigger // 1000)} milliseconds")
-        spool.query = writer.start()
+        log.query = writer.start()
 
     # Steps
 
     def step(self, *, closing: bool = False) -> bool:
         """An epoch, if there is something to do."""
         with self._steps:
-            for spool in self.epochs.spools.values():
-                spool.check()
+            for log in self.epochs.ingest_logs.values():
+                log.check()
             aims = {q: aim for q in self.epochs.queries if (aim := self._aim(q, closing)) is not None}
             # Afterwards: what comes in between is taken too, but nothing is aimed at that is not.
-            taken = self.epochs.taken | {name: s.last for name, s in self.epochs.spools.items()}
+            taken = self.epochs.taken | {name: s.last for name, s in self.epochs.ingest_logs.items()}
             if not aims and not self._late(taken):
                 return False
             self.epochs.intend(Intent(self.epochs.epoch + 1, taken, aims))
@@ -226,20 +226,20 @@ class ContinuousRun:
         return Aim(until)
 
     def _progress(self, source: Source) -> Progress:
-        spool = self.epochs.spools[source.name]
+        log = self.epochs.ingest_logs[source.name]
         # What is stamped when it arrives is not before now, unless it is just being taken.
-        now, taking = clock(), spool.taking
-        markers = [m for m in list(spool.markers.values()) if m.last is not None]
-        greatest = max((m.last for m in markers if m.last is not None), default=None)
-        arrived = max((m.arrived for m in markers), default=None)
+        now, taking = clock(), log.taking
+        manifests = [m for m in list(log.manifests.values()) if m.last is not None]
+        greatest = max((m.last for m in manifests if m.last is not None), default=None)
+        arrived = max((m.arrived for m in manifests), default=None)
         lateness = source.lateness if isinstance(source, StreamSource) else NOTHING
-        waits = not (isinstance(source, RelationSource) and spool.caught_up)
+        waits = not (isinstance(source, RelationSource) and log.caught_up)
         # All sites have been asked for a tick when its batch is there.
         beat = greatest if isinstance(source, SensedSource) else self._heartbeats.get(source.name)
         if on_arrival(source) and greatest is not None and not taking:
             beat = Instant(now - 1)
         idle = idle_after(source, None if isinstance(source, SensedSource) else self.settings.idle)
-        if not spool.caught_up:
+        if not log.caught_up:
             arrived = clock()  # something is on its way
         return Progress(greatest, arrived, lateness, idle, waits, beat)
 
@@ -248,8 +248,8 @@ class ContinuousRun:
         t0 = EPOCH if query.t0 is None else query.t0
         found = [t0, *([] if since is None else [since])]
         for source in query.coming:
-            markers = list(self.epochs.spools[source.name].markers.values())
-            found += [m.last for m in markers if m.last is not None]
+            manifests = list(self.epochs.ingest_logs[source.name].manifests.values())
+            found += [m.last for m in manifests if m.last is not None]
         stored = [s for s in query.sources if isinstance(s, RelationSource) and s.valid_from is not None]
         if stored:
             frames = {s.name: self.epochs.stored(query, s, self.spark) for s in stored}
@@ -261,8 +261,8 @@ class ContinuousRun:
         for name, query in self.epochs.queries.items():
             since = self.epochs.standings[name].since
             for source in query.coming:
-                spool = self.epochs.spools[source.name]
-                new = spool.new(self.epochs.taken.get(source.name, -1), taken[source.name])
+                log = self.epochs.ingest_logs[source.name]
+                new = log.new(self.epochs.taken.get(source.name, -1), taken[source.name])
                 if since is not None and any(m.first is not None and m.first <= since for m in new):
                     return True
         return False
@@ -277,20 +277,20 @@ class ContinuousRun:
     def listen(self) -> None:
         """Lets the sources come in."""
         self.began = clock()
-        for spool in self.epochs.spools.values():
-            self._listen(spool)
+        for log in self.epochs.ingest_logs.values():
+            self._listen(log)
 
     def work(self) -> None:
         """Takes epoch after epoch until it is stopped, or with `once` until all that was there has been answered."""
         if self.settings.once:
-            for spool in list(self.epochs.spools.values()):
-                if spool.query is not None:
+            for log in list(self.epochs.ingest_logs.values()):
+                if log.query is not None:
                     try:
-                        while not spool.query.awaitTermination(1):
+                        while not log.query.awaitTermination(1):
                             if self.stopping.is_set():
                                 return
                     except StreamingQueryException:
-                        spool.check()
+                        log.check()
                         raise
             self.step(closing=True)
             return
@@ -347,9 +347,9 @@ class ContinuousRun:
 
     def close(self) -> None:
         """Stops all sources and lets the checkpoint go."""
-        for spool in self.epochs.spools.values():
-            if spool.query is not None and spool.query.isActive:
-                spool.query.stop()
+        for log in self.epochs.ingest_logs.values():
+            if log.query is not None and log.query.isActive:
+                log.query.stop()
         self._open.close()
 
     def _report(self) -> None:
@@ -359,7 +359,7 @@ class ContinuousRun:
             for q, s in epochs.standings.items()
             if q in epochs.queries
         )
-        newest = [m.last for s in epochs.spools.values() for m in list(s.markers.values()) if m.last is not None]
+        newest = [m.last for s in epochs.ingest_logs.values() for m in list(s.manifests.values()) if m.last is not None]
         rows, rejected = (sum(c[k] for c in epochs.counts.values()) for k in (0, 1))
         self.last_progress = RunProgress(
             epochs.epoch, rows, rejected, max(newest, default=None), epochs.seconds, queries

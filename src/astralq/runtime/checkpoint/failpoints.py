@@ -7,8 +7,8 @@ import signal
 from collections.abc import Callable
 
 POINTS = (
-    "spool rows written",
-    "spool marker written",
+    "batch rows written",
+    "batch manifest written",
     "intent written",
     "state written",
     "output staged",

@@ -10,8 +10,8 @@ from pathlib import Path
 
 from astralq.errors import AstralError
 
-VERSION = 2
-"""Of the format of checkpoints; 2: state tables are named by digests."""
+VERSION = 3
+"""Of the format of checkpoints. 2: state tables are named by digests. 3: records and folders have new names."""
 
 
 class CheckpointError(AstralError):
@@ -22,7 +22,7 @@ class CheckpointError(AstralError):
 class Folders:
     """The places in a checkpoint directory.
 
-    >>> Folders(Path("/c")).spool("s", 3)
+    >>> Folders(Path("/c")).batch("s", 3)
     PosixPath('/c/in/s/3')
     """
 
@@ -38,13 +38,13 @@ class Folders:
         """One record for each epoch that is done."""
         return self.root / "commit"
 
-    def spool(self, source: str, batch: int) -> Path:
+    def batch(self, source: str, batch: int) -> Path:
         """The rows of one batch of a source, as they came."""
         return self.root / "in" / source / str(batch)
 
-    def markers(self, source: str) -> Path:
+    def manifests(self, source: str) -> Path:
         """One record for each batch that is there as a whole."""
-        return self.root / "in" / source / "marker"
+        return self.root / "in" / source / "manifest"
 
     def rejected(self, source: str, batch: int) -> Path:
         """Rows that cannot be used, with the reason."""

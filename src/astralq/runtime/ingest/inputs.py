@@ -72,7 +72,7 @@ def idle_after(source: Source | SensedSource, default: Duration | None) -> Durat
     return duration(given) if given else default
 
 
-def spool_schema(spark: SparkSession, source: Source | SensedSource, *further: str) -> StructType:
+def log_schema(spark: SparkSession, source: Source | SensedSource, *further: str) -> StructType:
     """The attributes, the timestamp, and what else a kind of source adds."""
     types = [f"`{a.name}` {spark_type(a.type)}" for a in source.declared]
     text = ", ".join([*types, "_t BIGINT", *(f"{name} BIGINT" for name in further)])
@@ -95,7 +95,7 @@ def open_input(spark: SparkSession, source: Source, folder: Path, last: Callable
         case _:
             stream, rows = None, _callable(source, origin, folder)
     files = _files_of(source) if origin.format == "parquet" and not on_arrival(source) else None
-    return Input(stream, _stamped(source, rows, last, further), spool_schema(spark, source, *further), doubles, files)
+    return Input(stream, _stamped(source, rows, last, further), log_schema(spark, source, *further), doubles, files)
 
 
 def _stamped(source: Source, read: Read, last: Callable[[], Instant], further: tuple[str, ...]) -> Read:
@@ -272,4 +272,4 @@ def frame_input(spark: SparkSession, source: Source, stream: DataFrame) -> Input
 
     doubles = tuple(a.name for a in source.declared if a.type.name == "DOUBLE")
     stamped = _stamped(source, read, lambda: Instant(0), ())
-    return Input(stream if stream.isStreaming else None, stamped, spool_schema(spark, source), doubles)
+    return Input(stream if stream.isStreaming else None, stamped, log_schema(spark, source), doubles)

@@ -1,4 +1,4 @@
-"""Spools: one streaming query for each source, whose batches are written once to files, and set out in markers."""
+"""Ingest logs: one for each source; a streaming query writes its batches once to files, with a manifest for each."""
 
 from __future__ import annotations
 
@@ -45,8 +45,8 @@ def clock() -> Instant:
 
 
 @dataclass(frozen=True)
-class Marker:
-    """A batch of a source that is in its spool: how many rows, in the closed interval [first, last] of instants."""
+class BatchManifest:
+    """A batch in the ingest log of a source: how many rows, in the closed interval [first, last] of instants."""
 
     batch: int
     rows: int
@@ -59,9 +59,9 @@ class Marker:
     deletions: int = 0  # rows of a change log that are a '-'
 
     @staticmethod
-    def from_record(record: Record) -> Marker:
+    def from_record(record: Record) -> BatchManifest:
         ranges = {name: Range(*r) for name, r in record["ranges"].items()}
-        return Marker(**{**record, "ranges": ranges})
+        return BatchManifest(**{**record, "ranges": ranges})
 
     @property
     def record(self) -> Record:
@@ -70,7 +70,7 @@ class Marker:
 
 
 @dataclass
-class Spool:
+class IngestLog:
     """What has come in from one source, batch by batch."""
 
     name: str
@@ -82,18 +82,18 @@ class Spool:
     gate: threading.Lock | None = None
     files: Files | None = None
     change: str | None = None  # the attribute of a change log that says '+' or '-'
-    markers: dict[int, Marker] = field(default_factory=dict)
+    manifests: dict[int, BatchManifest] = field(default_factory=dict)
     query: StreamingQuery | None = None
     failure: BaseException | None = None
     taking: bool = False
 
     def load(self) -> None:
         """Finds the batches that are there already."""
-        self.folders.markers(self.name).mkdir(parents=True, exist_ok=True)
-        for number in numbers(self.folders.markers(self.name)):
+        self.folders.manifests(self.name).mkdir(parents=True, exist_ok=True)
+        for number in numbers(self.folders.manifests(self.name)):
             try:
-                self.markers[number] = Marker.from_record(
-                    read_record(self.folders.markers(self.name) / f"{number}.json")
+                self.manifests[number] = BatchManifest.from_record(
+                    read_record(self.folders.manifests(self.name) / f"{number}.json")
                 )
             except CorruptRecordError:
                 if (self.folders.reader(self.name) / "commits" / str(number)).exists():
@@ -101,24 +101,24 @@ class Spool:
 
     def take(self, df: DataFrame, batch: int) -> None:
         """Writes a batch once: a batch that Spark gives again is there already."""
-        if batch in self.markers:
+        if batch in self.manifests:
             return
         self.taking = True
         try:
             with self.gate or nullcontext():
-                marker = self._write(df, batch)
+                manifest = self._write(df, batch)
         except Exception as e:
             self.failure = e
             self.wake.set()
             raise
-        write_record(self.folders.markers(self.name) / f"{batch}.json", marker.record)
-        passed("spool marker written", batch)
-        self.markers[batch] = marker
+        write_record(self.folders.manifests(self.name) / f"{batch}.json", manifest.record)
+        passed("batch manifest written", batch)
+        self.manifests[batch] = manifest
         self.taking = False
-        if marker.rows or marker.rejected:
+        if manifest.rows or manifest.rejected:
             self.wake.set()
 
-    def _write(self, df: DataFrame, batch: int) -> Marker:
+    def _write(self, df: DataFrame, batch: int) -> BatchManifest:
         good = col(PROBLEM).isNull()
         metrics = [
             F.count(F.when(good, 1)).alias("good"),
@@ -140,15 +140,15 @@ class Spool:
             rows = self.read(df, batch)
             seen = Observation()
             observed = rows.observe(seen, *metrics).where(good)
-            target = self.folders.spool(self.name, batch)
+            target = self.folders.batch(self.name, batch)
             observed.select(*(col(f"`{n}`") for n in self.schema.names)).write.mode("overwrite").parquet(str(target))
             found = seen.get
         if found["bad"]:
             rejected = rows.where(~good).select(col(PROBLEM).alias("reason"), col(ROW).alias("row"))
             rejected.write.mode("overwrite").json(str(self.folders.rejected(self.name, batch)))
-        passed("spool rows written", batch)
+        passed("batch rows written", batch)
         ranges = {name: range_of(found, f"r{k}_") for k, name in enumerate(self.doubles)}
-        return Marker(
+        return BatchManifest(
             batch,
             found["good"],
             found["bad"],
@@ -161,13 +161,15 @@ class Spool:
         )
 
     def _link(self, df: DataFrame, batch: int) -> DataFrame | None:
-        """The rows of a large batch of files that can be read again: they get a second name in the spool, so that they
-        stay whatever becomes of the first, and nothing is copied. None where that cannot be."""
+        """The rows of a large batch of files that can be read again; None if it is not one.
+
+        The files get a second name in the ingest log, so that they stay when the first is removed; nothing is copied.
+        """
         paths = [] if self.files is None else self.files.of(df)
         try:
             if self.files is None or sum(pq.ParquetFile(p).metadata.num_rows for p in paths) < LARGE:
                 return None
-            folder = self.folders.spool(self.name, batch)
+            folder = self.folders.batch(self.name, batch)
             shutil.rmtree(folder, ignore_errors=True)
             folder.mkdir(parents=True)
             for k, path in enumerate(paths):
@@ -177,13 +179,13 @@ class Spool:
             return None
 
     def _links(self, batch: int) -> list[Path]:
-        return sorted(self.folders.spool(self.name, batch).glob("*.parquet"))
+        return sorted(self.folders.batch(self.name, batch).glob("*.parquet"))
 
     # What is in it
 
-    def rows_of(self, spark: SparkSession, batches: Sequence[Marker]) -> DataFrame:
+    def rows_of(self, spark: SparkSession, batches: Sequence[BatchManifest]) -> DataFrame:
         """The rows of some batches, those that could be used."""
-        copies = [str(self.folders.spool(self.name, m.batch)) for m in batches if not m.linked]
+        copies = [str(self.folders.batch(self.name, m.batch)) for m in batches if not m.linked]
         links = [path for m in batches if m.linked for path in self._links(m.batch)]
         frames = [spark.read.schema(self.schema).parquet(*copies)] if copies else []
         if links:
@@ -198,17 +200,17 @@ class Spool:
         since: Instant | None,
         until: Instant,
         upto: int,
-        among: Sequence[Marker] | None = None,
+        among: Sequence[BatchManifest] | None = None,
     ) -> DataFrame:
         """The rows of batches up to a number whose timestamps are in the half-open interval (since, until]."""
         df = self.rows_of(spark, self.holding(since, until, upto) if among is None else among)
         return df.where((col("_t") <= until) if since is None else (col("_t") > since) & (col("_t") <= until))
 
-    def holding(self, since: Instant | None, until: Instant, upto: int) -> list[Marker]:
+    def holding(self, since: Instant | None, until: Instant, upto: int) -> list[BatchManifest]:
         """The batches up to a number that have rows in the half-open interval (since, until]."""
         return [
             m
-            for m in list(self.markers.values())
+            for m in list(self.manifests.values())
             if m.batch <= upto and m.first is not None and m.last is not None
             if m.first <= until and (since is None or m.last > since)
         ]
@@ -226,7 +228,7 @@ class Spool:
                 found += m.rows
                 continue
             time_ = self.files.time if m.linked and self.files is not None else "_t"
-            files = [str(f) for f in self.folders.spool(self.name, m.batch).glob("*.parquet")]
+            files = [str(f) for f in self.folders.batch(self.name, m.batch).glob("*.parquet")]
             rows = ds.dataset(files, format="parquet")
             names = {n.lower(): n for n in rows.schema.names}
             kind = pa.null() if time_ is None else rows.schema.field(names[time_.lower()]).type
@@ -241,21 +243,21 @@ class Spool:
             found += rows.count_rows(filter=inside)
         return found
 
-    def new(self, after: int, upto: int) -> list[Marker]:
+    def new(self, after: int, upto: int) -> list[BatchManifest]:
         """The batches in the half-open interval (after, upto] of numbers."""
-        return [m for m in list(self.markers.values()) if after < m.batch <= upto]
+        return [m for m in list(self.manifests.values()) if after < m.batch <= upto]
 
     @property
     def last(self) -> int:
         """The number of the last batch; -1 before the first."""
-        return max(list(self.markers), default=-1)
+        return max(list(self.manifests), default=-1)
 
     def forget(self, batches: list[int]) -> None:
         """Removes batches that nobody will read again."""
         for batch in batches:
-            self.markers.pop(batch, None)
-            (self.folders.markers(self.name) / f"{batch}.json").unlink(missing_ok=True)
-            shutil.rmtree(self.folders.spool(self.name, batch), ignore_errors=True)
+            self.manifests.pop(batch, None)
+            (self.folders.manifests(self.name) / f"{batch}.json").unlink(missing_ok=True)
+            shutil.rmtree(self.folders.batch(self.name, batch), ignore_errors=True)
 
     # The streaming query
 
@@ -279,7 +281,7 @@ class Spool:
     @property
     def forgotten(self) -> bool:
         """Whether some of its batches are gone, because nobody was to read them again."""
-        return len(self.markers) <= self.last
+        return len(self.manifests) <= self.last
 
 
 def _reason(e: BaseException) -> str:

@@ -25,7 +25,7 @@ from pyspark.sql.types import StructType
 
 from astralq.algebra.sources import SensedSource
 from astralq.io.files import read_sensor
-from astralq.runtime.ingest.inputs import Input, spool_schema
+from astralq.runtime.ingest.inputs import Input, log_schema
 from astralq.runtime.ingest.log import PROBLEM, ROW
 from astralq.schema import Schema
 from astralq.spark.encoding.columns import col
@@ -89,7 +89,7 @@ def sensed_input(spark: SparkSession, source: SensedSource, folder: Path, readin
         return df.withColumns({n: F.timestamp_micros(col(f"`{n}`")) for n in times})
 
     doubles = tuple(a.name for a in source.declared if a.type.name == "DOUBLE")
-    return Input(stream, read, spool_schema(spark, source, "_n"), doubles)
+    return Input(stream, read, log_schema(spark, source, "_n"), doubles)
 
 
 @dataclass
@@ -125,7 +125,7 @@ class Ticks(DataSourceStreamReader):  # type: ignore[misc]
             yield _row(self.sensing, partition.place, k, _reading(self.sensing, partition.place, k))
 
     def commit(self, end: dict[str, int]) -> None:
-        """What came before is in the spool: its notes can go."""
+        """What came before is in the ingest log: its notes can go."""
         for path in self.sensing.readings.glob("*-*"):
             if int(path.name.split("-")[0]) < end["ticks"]:
                 path.unlink(missing_ok=True)
