@@ -62,8 +62,8 @@ def test_late_tuples_alone_are_counted_too(spark: SparkSession, tmp_path: Path) 
         found.feed("s", lines)
         with found.opened() as run:
             found.go_on(run)
-            standing = run.epochs.standings["1"]
-    assert standing.late == 1
+            state = run.epochs.query_states["1"]
+    assert state.late == 1
     assert spark.read.parquet(str(found.checkpoint / "late" / "s" / "1-2")).count() == 1
 
 
@@ -103,7 +103,7 @@ def test_tuples_before_the_start_are_set_aside_and_counted(spark: SparkSession, 
             found.go_on(run)
     found.close()
     with found.opened() as run:
-        assert run.epochs.standings["1"].rejected == 3
+        assert run.epochs.query_states["1"].rejected == 3
     assert [r[2] for r in found.answer()] == [4, 5]
     reasons = rejected_by(found, "s")
     assert sorted(json.loads(row)["k"] for row in reasons) == [1, 2, 3]
@@ -119,7 +119,7 @@ def test_deletions_that_find_nothing_are_set_aside_and_counted(spark: SparkSessi
             found.go_on(run)
     found.close()
     with found.opened() as run:
-        assert run.epochs.standings["1"].rejected == 2
+        assert run.epochs.query_states["1"].rejected == 2
     assert found.answer() == found.historic()
     reasons = rejected_by(found, "r")
     assert sorted((json.loads(row)["id"], json.loads(row)["t"]) for row in reasons) == [

@@ -41,12 +41,12 @@ def late(
 
 
 def before_start(
-    query: ContinuousQuery, taken: dict[str, list[BatchManifest]], released: Released, folders: Folders, epoch: int
+    query: ContinuousQuery, batches_of: dict[str, list[BatchManifest]], released: Released, folders: Folders, epoch: int
 ) -> int:
     """Writes down what of an epoch's tuples is before the query's start; their batches tell whether there are any."""
     count = 0
     for source, t0 in set(sources_with_start(query.operator, query.t0)):
-        batches = [m for m in taken.get(source.name, []) if m.first is not None and m.first < t0]
+        batches = [m for m in batches_of.get(source.name, []) if m.first is not None and m.first < t0]
         if batches and isinstance(source, StreamSource):
             rows = released(source.name, batches).where(col("_t") < t0)
             reason = f"it is before the start, {format_instant(t0)}"
@@ -54,11 +54,13 @@ def before_start(
     return count
 
 
-def unmatched(folders: Folders, name: str, memory: Notes, taken: dict[str, list[BatchManifest]], epoch: int) -> int:
+def unmatched(
+    folders: Folders, name: str, memory: Notes, batches_of: dict[str, list[BatchManifest]], epoch: int
+) -> int:
     """Writes down the deletions of an epoch that found nothing; only where there were any deletions."""
     count = 0
     for source, rows in memory.unmatched.items():
-        if any(m.deletions for m in taken.get(source, [])):
+        if any(m.deletions for m in batches_of.get(source, [])):
             reason = "its '-' found no row to take out"
             count += _rejected(rows(), reason, folders.refused(source, name, epoch))
     return count

@@ -24,7 +24,7 @@ from astralq.runtime.checkpoint.records import CorruptRecordError, Record, newes
 from astralq.runtime.checkpoint.tables import InFiles, Part, parts_of
 from astralq.runtime.ingest.log import BatchManifest, IngestLog
 from astralq.runtime.ingest.watermark import after_closing
-from astralq.runtime.queries import ContinuousQuery, Standing, check_same, is_stored
+from astralq.runtime.queries import ContinuousQuery, QueryState, check_same, is_stored
 from astralq.runtime.sessions import Sessions
 from astralq.runtime.sinks import FileSink, Sink, Staged
 from astralq.spark.aggregate.exact import Range
@@ -42,7 +42,7 @@ KEPT = 3
 
 
 @dataclass(frozen=True)
-class Aim:
+class TargetWatermark:
     """What an epoch is to do for a query: go on to an instant, inclusive; closing, nothing comes after it."""
 
     until: Instant
@@ -54,24 +54,24 @@ class Intent:
     """What an epoch takes in, the last batch of each source, and up to where each query goes."""
 
     epoch: int
-    taken: dict[str, int]
-    aims: dict[str, Aim]
+    offsets: dict[str, int]
+    targets: dict[str, TargetWatermark]
 
     @staticmethod
     def from_record(record: Record) -> Intent:
-        aims = {q: Aim(Instant(a["until"]), a["closing"]) for q, a in record["aims"].items()}
-        return Intent(record["epoch"], record["taken"], aims)
+        targets = {q: TargetWatermark(Instant(t["until"]), t["closing"]) for q, t in record["targets"].items()}
+        return Intent(record["epoch"], record["offsets"], targets)
 
     @property
     def record(self) -> Record:
-        return {"epoch": self.epoch, "taken": self.taken, "aims": {q: vars(a) for q, a in self.aims.items()}}
+        return {"epoch": self.epoch, "offsets": self.offsets, "targets": {q: vars(t) for q, t in self.targets.items()}}
 
 
 @dataclass(frozen=True)
-class Done:
+class EpochResult:
     """What an epoch made of a query."""
 
-    standing: Standing
+    state: QueryState
     answer: Part
 
 
@@ -84,11 +84,11 @@ class Epochs:
     given: dict[str, DataFrame] = field(default_factory=dict)  # stored relations that are DataFrames
     always_trim: bool = False
     queries: dict[str, ContinuousQuery] = field(default_factory=dict)
-    standings: dict[str, Standing] = field(default_factory=dict)
+    query_states: dict[str, QueryState] = field(default_factory=dict)
     ingest_logs: dict[str, IngestLog] = field(default_factory=dict)
     sinks: dict[str, Sink] = field(default_factory=dict)
     epoch: int = 0
-    taken: dict[str, int] = field(default_factory=dict)
+    offsets: dict[str, int] = field(default_factory=dict)
     counts: dict[str, list[int]] = field(default_factory=dict)  # of each source, rows that came and were rejected
     _last_answers: dict[str, Part] = field(default_factory=dict)
     _fingerprints: dict[str, Record] = field(default_factory=dict)
@@ -104,11 +104,11 @@ class Epochs:
     def recover(self) -> None:
         """Goes back to the newest commit that is whole; what it published is published again."""
         for epoch, record in newest(self.folders.commits):
-            standings = {q: Standing.from_record(s) for q, s in record["standings"].items()}
+            states = {q: QueryState.from_record(s) for q, s in record["query_states"].items()}
             answers = {q: Part.from_record(p) for q, p in record["answers"].items()}
-            parts = [p for s in standings.values() for p in parts_of(s.tables)]
+            parts = [p for s in states.values() for p in parts_of(s.tables)]
             if all(p.is_whole(self.folders.root) for p in [*parts, *answers.values()]):
-                self.epoch, self.taken, self.standings = epoch, record["taken"], standings
+                self.epoch, self.offsets, self.query_states = epoch, record["offsets"], states
                 self._fingerprints = record["queries"]
                 self._last_answers, self.counts = answers, record["counts"]
                 return
@@ -129,7 +129,7 @@ class Epochs:
             )
         self.queries[query.name] = query
         self.sinks[query.name] = sink
-        self.standings.setdefault(query.name, Standing())
+        self.query_states.setdefault(query.name, QueryState())
 
     def resume(self) -> None:
         """Publishes the last commit unless that has been done, and does again what was begun after it."""
@@ -141,7 +141,7 @@ class Epochs:
             except CorruptRecordError:  # it was never whole, so nothing was done for it
                 path.unlink()
                 return
-            if any(name in self.ingest_logs and self.ingest_logs[name].last < n for name, n in intent.taken.items()):
+            if any(name in self.ingest_logs and self.ingest_logs[name].last < n for name, n in intent.offsets.items()):
                 return
             self.do(intent)
 
@@ -151,26 +151,28 @@ class Epochs:
         """Does an epoch, the first time or again."""
         with self.gate:
             began = time.perf_counter()
-            aims = {q: aim for q, aim in intent.aims.items() if q in self.queries}
-            done = dict(zip(aims, self._all(lambda q: self._evaluate(q, aims[q], intent), aims), strict=True))
+            targets = {q: target for q, target in intent.targets.items() if q in self.queries}
+            results = dict(
+                zip(targets, self._all(lambda q: self._evaluate(q, targets[q], intent), targets), strict=True)
+            )
             passed("output staged", intent.epoch)
-            standings = self.standings | {q: d.standing for q, d in done.items()}
-            for name in self.queries.keys() - aims.keys():
+            states = self.query_states | {q: r.state for q, r in results.items()}
+            for name in self.queries.keys() - targets.keys():
                 late = self._late(name, intent)
-                standings[name] = replace(standings[name], late=standings[name].late + late)
+                states[name] = replace(states[name], late=states[name].late + late)
             self._fingerprints |= {q: query.fingerprint for q, query in self.queries.items()}
-            answers = {q: d.answer for q, d in done.items() if d.answer.rows}
-            counts = {name: self._counted(name, intent) for name in intent.taken}
+            answers = {q: r.answer for q, r in results.items() if r.answer.rows}
+            counts = {name: self._counted(name, intent) for name in intent.offsets}
             record = {
-                "taken": intent.taken,
+                "offsets": intent.offsets,
                 "counts": counts,
-                "standings": {q: s.record for q, s in standings.items()},
+                "query_states": {q: s.record for q, s in states.items()},
                 "answers": {q: p.record for q, p in answers.items()},
                 "queries": self._fingerprints,
             }
             write_record(self.folders.commits / f"{intent.epoch}.json", record)
             passed("commit written", intent.epoch)
-            self.epoch, self.taken, self.standings, self.counts = intent.epoch, intent.taken, standings, counts
+            self.epoch, self.offsets, self.query_states, self.counts = intent.epoch, intent.offsets, states, counts
             self._last_answers = answers
             self._publish(intent.epoch, answers)
             passed("output published", intent.epoch)
@@ -182,7 +184,7 @@ class Epochs:
         """How many rows of a source have come up to an epoch, and how many of them were rejected."""
         rows, rejected = self.counts.get(source, [0, 0])
         new = (
-            self.ingest_logs[source].new(self.taken.get(source, -1), intent.taken[source])
+            self.ingest_logs[source].new(self.offsets.get(source, -1), intent.offsets[source])
             if source in self.ingest_logs
             else []
         )
@@ -194,7 +196,7 @@ class Epochs:
         passed("intent written", intent.epoch)
         self.do(intent)
 
-    def _all(self, f: Callable[[str], Done], names: Iterable[str]) -> list[Done]:
+    def _all(self, f: Callable[[str], EpochResult], names: Iterable[str]) -> list[EpochResult]:
         """For all queries, some at a time: while one plans, another computes."""
         names = list(names)
         if len(names) < 2:
@@ -202,20 +204,20 @@ class Epochs:
         with ThreadPoolExecutor(min(4, len(names))) as pool:
             return list(pool.map(f, names))
 
-    def _evaluate(self, name: str, aim: Aim, intent: Intent) -> Done:
-        query, standing = self.queries[name], self.standings[name]
-        folders, since = self.folders, standing.since
-        taken = {
-            s.name: self.ingest_logs[s.name].holding(standing.since, aim.until, intent.taken[s.name])
+    def _evaluate(self, name: str, target: TargetWatermark, intent: Intent) -> EpochResult:
+        query, state = self.queries[name], self.query_states[name]
+        folders, since = self.folders, state.since
+        batches_of = {
+            s.name: self.ingest_logs[s.name].holding(state.since, target.until, intent.offsets[s.name])
             for s in query.coming
         }
         released = sum(
-            self.ingest_logs[s.name].count(self.spark, standing.since, aim.until, intent.taken[s.name])
+            self.ingest_logs[s.name].count(self.spark, state.since, target.until, intent.offsets[s.name])
             for s in query.coming
         )
-        spark = self.sessions.of(released + standing.rows)
+        spark = self.sessions.of(released + state.rows)
         late = self._late(name, intent)
-        memory = InFiles(spark, folders, name, intent.epoch, standing.tables, self.always_trim, facts=standing.facts)
+        memory = InFiles(spark, folders, name, intent.epoch, state.tables, self.always_trim, facts=state.facts)
         frames: dict[str, DataFrame] = {}
         ranges: dict[tuple[str, int], Range] = {}
         for source in query.sources:
@@ -223,51 +225,51 @@ class Epochs:
                 assert isinstance(source, RelationSource)
                 frames[source.name] = self.stored(query, source, spark)
                 continue
-            log, upto = self.ingest_logs[source.name], intent.taken[source.name]
-            frames[source.name] = log.between(spark, standing.since, aim.until, upto)
+            log, upto = self.ingest_logs[source.name], intent.offsets[source.name]
+            frames[source.name] = log.between(spark, state.since, target.until, upto)
             for attribute in log.doubles:
                 found = Range(0, 0.0, 0, False)
-                for m in taken[source.name]:
+                for m in batches_of[source.name]:
                     found = found.with_(m.ranges[attribute])
                 ranges[source.name, source.declared.index(attribute)] = found
-        firsts = {name: min(m.first for m in held if m.first is not None) for name, held in taken.items() if held}
+        firsts = {name: min(m.first for m in held if m.first is not None) for name, held in batches_of.items() if held}
         run = Run(
             query.operator,
             Sources(frames, ranges=ranges, firsts=firsts),
             query.t0,
-            aim.until,
-            since=standing.since,
+            target.until,
+            since=state.since,
             memory=memory,
-            closing=aim.closing,
+            closing=target.closing,
             new_rows=released,
         )
         staged = folders.staged(name, intent.epoch)
         # An answer is expected to be to its input what it was up to now.
-        expected = released * standing.written / standing.released if standing.released else released
-        answer = numbered_history(run, standing.written, small=expected <= SMALL)
+        expected = released * state.written / state.released if state.released else released
+        answer = numbered_history(run, state.written, small=expected <= SMALL)
         part = Part(str(staged.relative_to(folders.root)), (), 0)
         if answer is not None:
             answer.write.mode("overwrite").parquet(str(staged))
             part = Part.of(folders.root, staged)
 
         def rows_of(source: str, batches: Sequence[BatchManifest]) -> DataFrame:
-            return self.ingest_logs[source].between(spark, since, aim.until, intent.taken[source], batches)
+            return self.ingest_logs[source].between(spark, since, target.until, intent.offsets[source], batches)
 
-        rejected = aside.before_start(query, taken, rows_of, folders, intent.epoch)
-        rejected += aside.unmatched(folders, name, memory, taken, intent.epoch)
+        rejected = aside.before_start(query, batches_of, rows_of, folders, intent.epoch)
+        rejected += aside.unmatched(folders, name, memory, batches_of, intent.epoch)
         tables, facts = memory.finish()
         passed("state written", intent.epoch)
-        answered = after_closing(aim.until, query.ticks) if aim.closing else aim.until
-        standing = Standing(
+        answered = after_closing(target.until, query.ticks) if target.closing else target.until
+        state = QueryState(
             answered,
             tables,
             facts,
-            standing.written + part.rows,
-            standing.late + late,
-            standing.released + released,
-            standing.rejected + rejected,
+            state.written + part.rows,
+            state.late + late,
+            state.released + released,
+            state.rejected + rejected,
         )
-        return Done(standing, part)
+        return EpochResult(state, part)
 
     def stored(self, query: ContinuousQuery, source: RelationSource, spark: SparkSession) -> DataFrame:
         """A stored relation: as it is now if it is scanned, else as it was when the query began."""
@@ -284,13 +286,13 @@ class Epochs:
 
     def _late(self, name: str, intent: Intent) -> int:
         """Sets aside what came too late for a query in the batches of an epoch; how many tuples that were."""
-        since = self.standings[name].since
+        since = self.query_states[name].since
         if since is None:
             return 0
         count = 0
         for source in self.queries[name].coming:
             log = self.ingest_logs[source.name]
-            new = log.new(self.taken.get(source.name, -1), intent.taken[source.name])
+            new = log.new(self.offsets.get(source.name, -1), intent.offsets[source.name])
             count += aside.late(self.spark, self.folders, name, log, new, since, intent.epoch)
         return count
 
@@ -309,14 +311,14 @@ class Epochs:
 
     def forget(self, name: str) -> None:
         """Leaves a query; what it kept is removed with the next epoch."""
-        for known in (self.queries, self.sinks, self.standings, self._fingerprints):
+        for known in (self.queries, self.sinks, self.query_states, self._fingerprints):
             known.pop(name, None)
         shutil.rmtree(self.folders.stored(name, "x").parent, ignore_errors=True)
 
     @property
     def unclaimed(self) -> set[str]:
         """Queries that the checkpoint knows and that nobody has asked for in this run."""
-        return set(self.standings) - set(self.queries)
+        return set(self.query_states) - set(self.queries)
 
     # What nobody needs any more
 
@@ -333,7 +335,7 @@ class Epochs:
         used = {
             p["folder"]
             for record in kept
-            for s in record["standings"].values()
+            for s in record["query_states"].values()
             for t in s["tables"].values()
             for p in t["parts"]
         }
@@ -350,7 +352,7 @@ class Epochs:
         for name, log in self.ingest_logs.items():
             readers = [q for q, query in self.queries.items() if any(s.name == name for s in query.coming)]
             readers += self.unclaimed
-            sinces = [oldest["standings"].get(q, {}).get("since") for q in readers]
+            sinces = [oldest["query_states"].get(q, {}).get("since") for q in readers]
             if not sinces or None in sinces:
                 continue
             passed_ = min(sinces)
@@ -358,7 +360,7 @@ class Epochs:
                 [
                     m.batch
                     for m in list(log.manifests.values())
-                    if m.batch <= oldest["taken"].get(name, -1)
+                    if m.batch <= oldest["offsets"].get(name, -1)
                     and m.batch < log.last
                     and (m.last is None or m.last <= passed_)
                 ]

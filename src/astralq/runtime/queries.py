@@ -90,7 +90,7 @@ def is_stored(source: Source) -> bool:
 
 
 @dataclass(frozen=True)
-class Standing:
+class QueryState:
     """Where a query stands after an epoch: up to where it has answered, what it keeps, how much it has written."""
 
     since: Instant | None = None
@@ -102,9 +102,9 @@ class Standing:
     rejected: int = 0
 
     @staticmethod
-    def from_record(record: Record) -> Standing:
+    def from_record(record: Record) -> QueryState:
         tables = {edge: Table.from_record(t) for edge, t in record["tables"].items()}
-        return Standing(**{**record, "tables": tables})
+        return QueryState(**{**record, "tables": tables})
 
     @property
     def record(self) -> Record:

@@ -16,7 +16,7 @@ from astralq.algebra.base import Kind
 from astralq.algebra.sources import NOTHING, RelationSource, SensedSource, StreamSource
 from astralq.errors import AstralError, PlanError
 from astralq.runtime.checkpoint.folders import Folders
-from astralq.runtime.epochs import Aim, Epochs, Intent
+from astralq.runtime.epochs import Epochs, Intent, TargetWatermark
 from astralq.runtime.ingest.inputs import Input, frame_input, idle_after, on_arrival, open_input
 from astralq.runtime.ingest.log import IngestLog, clock
 from astralq.runtime.ingest.sensing import sensed_input
@@ -98,10 +98,10 @@ class ContinuousRun:
                 raise PlanError(f"there is a query {query.name!r} already", hint="choose another name")
             if self._thread is not None and not self.is_active:
                 raise PlanError("the run has ended", hint="start it again, and add the query then")
-            known = query.name in self.epochs.standings
+            known = query.name in self.epochs.query_states
             if known and query.t0 is None:
                 query = replace(query, t0=self.epochs.started_at(query.name))
-            shared = [self.epochs.standings[q].since for q in self.epochs.queries if self._share(q, query)]
+            shared = [self.epochs.query_states[q].since for q in self.epochs.queries if self._share(q, query)]
             passed = max((s for s in shared if s is not None), default=None)
             if not known and query.t0 is None and passed is not None:
                 # What the others have released may be gone: it starts where they stand.
@@ -154,7 +154,7 @@ class ContinuousRun:
         def last() -> Instant:
             seen = [m.last for m in list(made[0].manifests.values()) if m.last is not None]
             readers = [q for q, known in list(self.epochs.queries.items()) if source in known.coming]
-            passed = [self.epochs.standings[q].since for q in readers]
+            passed = [self.epochs.query_states[q].since for q in readers]
             return max([EPOCH, *seen, *(s for s in passed if s is not None)])
 
         found = self._input(source, query, last)
@@ -201,19 +201,19 @@ class ContinuousRun:
         with self._steps:
             for log in self.epochs.ingest_logs.values():
                 log.check()
-            aims = {q: aim for q in self.epochs.queries if (aim := self._aim(q, closing)) is not None}
-            # Afterwards: what comes in between is taken too, but nothing is aimed at that is not.
-            taken = self.epochs.taken | {name: s.last for name, s in self.epochs.ingest_logs.items()}
-            if not aims and not self._late(taken):
+            targets = {q: target for q in self.epochs.queries if (target := self._target(q, closing)) is not None}
+            # Read after the targets: batches that came in between are included, so no target is ahead of the offsets.
+            offsets = self.epochs.offsets | {name: s.last for name, s in self.epochs.ingest_logs.items()}
+            if not targets and not self._late(offsets):
                 return False
-            self.epochs.intend(Intent(self.epochs.epoch + 1, taken, aims))
+            self.epochs.intend(Intent(self.epochs.epoch + 1, offsets, targets))
             self._report()
             return True
 
-    def _aim(self, name: str, closing: bool) -> Aim | None:
-        query, since = self.epochs.queries[name], self.epochs.standings[name].since
+    def _target(self, name: str, closing: bool) -> TargetWatermark | None:
+        query, since = self.epochs.queries[name], self.epochs.query_states[name].since
         if closing:
-            return Aim(self._last_instant(query, since), closing=True)
+            return TargetWatermark(self._last_instant(query, since), closing=True)
         now = clock()
         sources = [self._progress(s) for s in query.coming]
         marks = [p.watermark(now, self.began) for p in sources]
@@ -223,7 +223,7 @@ class ContinuousRun:
         until = watermark(marks, since, query.ticks)
         if until is None or until == since or (query.t0 is not None and until < query.t0):
             return None
-        return Aim(until)
+        return TargetWatermark(until)
 
     def _progress(self, source: Source) -> Progress:
         log = self.epochs.ingest_logs[source.name]
@@ -256,13 +256,13 @@ class ContinuousRun:
             found += [t.last for t in Sources(frames).times(stored, t0) if t.last is not None]
         return max(found)
 
-    def _late(self, taken: dict[str, int]) -> bool:
+    def _late(self, offsets: dict[str, int]) -> bool:
         """Whether tuples have come too late for some query."""
         for name, query in self.epochs.queries.items():
-            since = self.epochs.standings[name].since
+            since = self.epochs.query_states[name].since
             for source in query.coming:
                 log = self.epochs.ingest_logs[source.name]
-                new = log.new(self.epochs.taken.get(source.name, -1), taken[source.name])
+                new = log.new(self.epochs.offsets.get(source.name, -1), offsets[source.name])
                 if since is not None and any(m.first is not None and m.first <= since for m in new):
                     return True
         return False
@@ -356,7 +356,7 @@ class ContinuousRun:
         epochs = self.epochs
         queries = tuple(
             QueryProgress(q, s.since, s.released, s.late, s.written, s.rows, s.size, s.rejected)
-            for q, s in epochs.standings.items()
+            for q, s in epochs.query_states.items()
             if q in epochs.queries
         )
         newest = [m.last for s in epochs.ingest_logs.values() for m in list(s.manifests.values()) if m.last is not None]
