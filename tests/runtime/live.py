@@ -15,7 +15,7 @@ from pyspark.sql import SparkSession
 
 from astralq.algebra.sources import RelationSource, StreamSource
 from astralq.language import Statement, read_script
-from astralq.runtime.checkpoint import failpoints as points
+from astralq.runtime.checkpoint import failpoints
 from astralq.runtime.queries import ContinuousQuery
 from astralq.runtime.run import ContinuousRun, Settings
 from astralq.runtime.sinks import FileSink
@@ -137,12 +137,12 @@ def crashing(point: str, number: int) -> Iterator[None]:
             done.append(n)
             raise CrashError(f"{point} {number}")
 
-    points.watchers.append(watch)
+    failpoints.watchers.append(watch)
     try:
         yield
-        assert done, f"{point} {number} was never passed"
+        assert done, f"{point} {number} was never reached"
     finally:
-        points.watchers.remove(watch)
+        failpoints.watchers.remove(watch)
 
 
 def until_it_crashes(f: Callable[[], None]) -> None:

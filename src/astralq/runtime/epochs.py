@@ -18,7 +18,7 @@ from pyspark.sql import DataFrame, SparkSession
 from astralq.algebra.answers import answer_columns
 from astralq.algebra.sources import RelationSource
 from astralq.runtime import aside
-from astralq.runtime.checkpoint.failpoints import passed
+from astralq.runtime.checkpoint.failpoints import failpoint
 from astralq.runtime.checkpoint.folders import CheckpointError, Folders
 from astralq.runtime.checkpoint.records import CorruptRecordError, Record, newest, numbers, read_record, write_record
 from astralq.runtime.checkpoint.tables import InFiles, Part, parts_of
@@ -155,7 +155,7 @@ class Epochs:
             results = dict(
                 zip(targets, self._all(lambda q: self._evaluate(q, targets[q], intent), targets), strict=True)
             )
-            passed("output staged", intent.epoch)
+            failpoint("output staged", intent.epoch)
             states = self.query_states | {q: r.state for q, r in results.items()}
             for name in self.queries.keys() - targets.keys():
                 late = self._late(name, intent)
@@ -171,13 +171,13 @@ class Epochs:
                 "queries": self._fingerprints,
             }
             write_record(self.folders.commits / f"{intent.epoch}.json", record)
-            passed("commit written", intent.epoch)
+            failpoint("commit written", intent.epoch)
             self.epoch, self.offsets, self.query_states, self.counts = intent.epoch, intent.offsets, states, counts
             self._last_answers = answers
             self._publish(intent.epoch, answers)
-            passed("output published", intent.epoch)
+            failpoint("output published", intent.epoch)
             self._remove_old()
-            passed("old files removed", intent.epoch)
+            failpoint("old files removed", intent.epoch)
             self.seconds = time.perf_counter() - began
 
     def _counted(self, source: str, intent: Intent) -> list[int]:
@@ -193,7 +193,7 @@ class Epochs:
     def intend(self, intent: Intent) -> None:
         """Writes an intent down, then does it."""
         write_record(self.folders.intents / f"{intent.epoch}.json", intent.record)
-        passed("intent written", intent.epoch)
+        failpoint("intent written", intent.epoch)
         self.do(intent)
 
     def _all(self, f: Callable[[str], EpochResult], names: Iterable[str]) -> list[EpochResult]:
@@ -258,7 +258,7 @@ class Epochs:
         rejected = aside.before_start(query, batches_of, rows_of, folders, intent.epoch)
         rejected += aside.unmatched(folders, name, memory, batches_of, intent.epoch)
         tables, facts = memory.finish()
-        passed("state written", intent.epoch)
+        failpoint("state written", intent.epoch)
         answered = after_closing(target.until, query.ticks) if target.closing else target.until
         state = QueryState(
             answered,
@@ -355,13 +355,13 @@ class Epochs:
             sinces = [oldest["query_states"].get(q, {}).get("since") for q in readers]
             if not sinces or None in sinces:
                 continue
-            passed_ = min(sinces)
+            released_until = min(sinces)
             log.forget(
                 [
                     m.batch
                     for m in list(log.manifests.values())
                     if m.batch <= oldest["offsets"].get(name, -1)
                     and m.batch < log.last
-                    and (m.last is None or m.last <= passed_)
+                    and (m.last is None or m.last <= released_until)
                 ]
             )

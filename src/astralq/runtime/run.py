@@ -102,10 +102,10 @@ class ContinuousRun:
             if known and query.t0 is None:
                 query = replace(query, t0=self.epochs.started_at(query.name))
             shared = [self.epochs.query_states[q].since for q in self.epochs.queries if self._share(q, query)]
-            passed = max((s for s in shared if s is not None), default=None)
-            if not known and query.t0 is None and passed is not None:
+            released_until = max((s for s in shared if s is not None), default=None)
+            if not known and query.t0 is None and released_until is not None:
                 # What the others have released may be gone: it starts where they stand.
-                query = replace(query, t0=Instant(passed + 1))
+                query = replace(query, t0=Instant(released_until + 1))
             self._check_sources(query, begins=not known)
             new = {s.name: self._open_log(s, query) for s in query.coming if s.name not in self.epochs.ingest_logs}
             if self._thread is not None:
@@ -154,8 +154,8 @@ class ContinuousRun:
         def last() -> Instant:
             seen = [m.last for m in list(made[0].manifests.values()) if m.last is not None]
             readers = [q for q, known in list(self.epochs.queries.items()) if source in known.coming]
-            passed = [self.epochs.query_states[q].since for q in readers]
-            return max([EPOCH, *seen, *(s for s in passed if s is not None)])
+            released = [self.epochs.query_states[q].since for q in readers]
+            return max([EPOCH, *seen, *(s for s in released if s is not None)])
 
         found = self._input(source, query, last)
         few = self.spark.sparkContext.defaultParallelism <= FEW

@@ -1,1 +1,1 @@
-"""What survives a crash: folders, records, state tables, and where tests crash."""
+"""What survives a crash: folders, records, state tables, and failpoints."""

@@ -1,4 +1,4 @@
-"""Where the crash tests kill the process: between each pair of steps of the protocol."""
+"""Failpoints: where the crash tests kill the process, one after each step of the protocol."""
 
 from __future__ import annotations
 
@@ -16,16 +16,19 @@ POINTS = (
     "output published",
     "old files removed",
 )
-"""The steps, in their order."""
+"""The steps that have a failpoint, in their order."""
 
 _VARIABLE = "ASTRALQ_CRASH_AT"
 
 watchers: list[Callable[[str, int], None]] = []
-"""What tests let happen at a step instead."""
+"""Called at every failpoint; a test adds one that raises, which is a crash that it can survive."""
 
 
-def passed(point: str, number: int) -> None:
-    """Says that a step of an epoch, or of a batch, is done. With ASTRALQ_CRASH_AT="intent written:3" it is the last."""
+def failpoint(point: str, number: int) -> None:
+    """Marks that a step of an epoch or of a batch is complete.
+
+    The process kills itself here if ASTRALQ_CRASH_AT names this step and number, as in "intent written:3".
+    """
     assert point in POINTS, point
     for watch in watchers:
         watch(point, number)

@@ -22,7 +22,7 @@ from pyspark.sql.streaming import StreamingQuery
 from pyspark.sql.types import StructType
 
 from astralq.errors import AstralError, DataError
-from astralq.runtime.checkpoint.failpoints import passed
+from astralq.runtime.checkpoint.failpoints import failpoint
 from astralq.runtime.checkpoint.folders import Folders
 from astralq.runtime.checkpoint.records import CorruptRecordError, Record, numbers, read_record, write_record
 from astralq.runtime.sessions import LARGE
@@ -112,7 +112,7 @@ class IngestLog:
             self.wake.set()
             raise
         write_record(self.folders.manifests(self.name) / f"{batch}.json", manifest.record)
-        passed("batch manifest written", batch)
+        failpoint("batch manifest written", batch)
         self.manifests[batch] = manifest
         self.taking = False
         if manifest.rows or manifest.rejected:
@@ -146,7 +146,7 @@ class IngestLog:
         if found["bad"]:
             rejected = rows.where(~good).select(col(PROBLEM).alias("reason"), col(ROW).alias("row"))
             rejected.write.mode("overwrite").json(str(self.folders.rejected(self.name, batch)))
-        passed("batch rows written", batch)
+        failpoint("batch rows written", batch)
         ranges = {name: range_of(found, f"r{k}_") for k, name in enumerate(self.doubles)}
         return BatchManifest(
             batch,
