@@ -200,7 +200,7 @@ def epochs(spark: SparkSession, rows: int, seconds: int) -> float:
     times: list[float] = []
     declared = f"CREATE STREAM s ({SCHEMA}) FROM parquet 's' TIMESTAMP BY ts;"
     statement = read_script(f"{declared}\n{HOP}").queries[0]
-    run = ContinuousRun(spark, work / "c", Settings(), tell=lambda p: times.append(p.seconds))
+    run = ContinuousRun(spark, work / "c", Settings(), on_progress=lambda p: times.append(p.seconds))
     run.open([(ContinuousQuery("1", statement.operator, None, work), FileSink(work / "out", "parquet"))])
     run.start()
     began = time.perf_counter()

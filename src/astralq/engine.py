@@ -71,8 +71,8 @@ class Engine(BatchEngine):
         the text, or streaming DataFrames by name. With the same checkpoint the run goes on where it was.
         """
         settings = Settings(duration(trigger), None if idle is None else duration(idle), once)
-        tell = on_progress if on_progress is not None else lambda _: None
-        run = ContinuousRun(self.spark, Path(checkpoint), settings, tell=tell)
+        report = on_progress if on_progress is not None else lambda _: None
+        run = ContinuousRun(self.spark, Path(checkpoint), settings, on_progress=report)
         bound = self._continuous(
             run, query, name, sink, start_at, dialect, Path(folder), allow_unbounded_state, sources
         )

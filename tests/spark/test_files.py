@@ -19,7 +19,7 @@ from astralq.algebra.sources import Origin, RelationSource, StreamSource
 from astralq.errors import DataError
 from astralq.io.files import read_sources
 from astralq.schema import Schema
-from astralq.spark.blame import explain_failure
+from astralq.spark.source_errors import translate_source_error
 from astralq.spark.sources.files import read_frame
 from tests.support import sec
 
@@ -43,10 +43,10 @@ def rows(spark: SparkSession, source: RelationSource | StreamSource, folder: Pat
     except DataError:
         raise
     except Exception as e:
-        told = explain_failure(source, folder, e)
-        if told is None:
+        translated = translate_source_error(source, folder, e)
+        if translated is None:
             raise
-        raise told from None
+        raise translated from None
 
 
 def alike(read: list[tuple[Any, ...]]) -> list[tuple[Any, ...]]:
@@ -412,7 +412,7 @@ def test_a_source_that_cannot_be_read_is_an_error(
 def test_a_file_too_large_for_the_model_is_named_with_the_value(
     spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("astralq.spark.blame._LARGEST_EXPLAINED", 0)
+    monkeypatch.setattr("astralq.spark.source_errors._LARGEST_REREAD", 0)
     assert refused(spark, csv(tmp_path, "1,2\n2,x; y: z\n"), tmp_path) == "r.csv: 'x; y: z' in 'v' is not a DOUBLE"
     assert refused(spark, csv(tmp_path, "1,2\n3\n"), tmp_path) == "r.csv: '3' is not 2 values"
     (tmp_path / "r.json").write_text('{"ts": 2026}')
@@ -425,5 +425,5 @@ def test_a_failure_says_nothing_about_other_sources(spark: SparkSession, tmp_pat
     with pytest.raises(Exception, match="is not a DOUBLE") as caught:
         read_frame(spark, bad, tmp_path).collect()
     other = RelationSource("q", Schema.parse(KV), origin=bad.origin)
-    assert explain_failure(other, tmp_path, caught.value) is None
-    assert explain_failure(bad, tmp_path, ValueError("something else")) is None
+    assert translate_source_error(other, tmp_path, caught.value) is None
+    assert translate_source_error(bad, tmp_path, ValueError("something else")) is None

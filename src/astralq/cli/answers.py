@@ -32,16 +32,16 @@ class Question:
         return self.until if self.at is None else self.at
 
     @contextmanager
-    def blamed(self) -> Iterator[None]:
-        """What fails because of a source's data is told in terms of its file and value."""
+    def translated_source_errors(self) -> Iterator[None]:
+        """Errors that a source's data caused name its file and value."""
         try:
             yield
         except Exception as e:
-            from astralq.spark.blame import explain_failure
+            from astralq.spark.source_errors import translate_source_error
 
             for op in self.statement.operator.walk():
                 if isinstance(op, StreamSource | RelationSource):
-                    explained = explain_failure(op, self.folder, e)
-                    if explained is not None:
-                        raise explained from e
+                    translated = translate_source_error(op, self.folder, e)
+                    if translated is not None:
+                        raise translated from e
             raise

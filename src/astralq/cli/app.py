@@ -18,7 +18,7 @@ from astralq.cli.engines import ENGINES, SparkEngine, engine_named
 from astralq.cli.formats import BY_SUFFIX, FORMATS
 from astralq.cli.output import write_all
 from astralq.cli.run import Output, questions_of, run_all, spare_inputs
-from astralq.cli.scripts import CommandError, blamed_on, read_all
+from astralq.cli.scripts import CommandError, errors_of, read_all
 from astralq.cli.words import Commands
 from astralq.errors import AstralError, TimeError, nearest
 from astralq.language.script import DIALECTS
@@ -93,7 +93,7 @@ def new(name: Annotated[str, typer.Argument(metavar="NAME", hidden=True)]) -> No
     """Make a folder with two queries and sample data to begin with."""
     from astralq.cli.new import make_starter
 
-    with _told():
+    with _reported_errors():
         print(make_starter(name))
 
 
@@ -102,7 +102,7 @@ def check(files: Files, dialect: Dialect = None) -> None:
     """Look at queries and their sources, without running them."""
     from astralq.cli.check import check_all
 
-    with _told():
+    with _reported_errors():
         try:
             for line in check_all(files, dialect):
                 print(line)
@@ -142,7 +142,7 @@ def run(
     chosen = format_ or (BY_SUFFIX.get(out.suffix.lower()) if out is not None else None) or "table"
     if chosen == "parquet" and out is None:
         raise typer.BadParameter("parquet is written to a file; add --out PATH", param_hint="--format")
-    with _told():
+    with _reported_errors():
         sources = read_all(files, dialect, asked=True)
         asked_of = questions_of(sources, *moments)
         printed = [q for q in asked_of if q.statement.sink is None]
@@ -177,14 +177,14 @@ def start(
     conf: Annotated[list[str] | None, typer.Option(metavar="K=V", help="A setting of Spark.", callback=_pairs)] = None,
 ) -> None:
     """Answer the queries of a file for as long as their sources go on."""
-    from astralq.cli.live import Printed, Told
+    from astralq.cli.live import Printed, ProgressReporter
     from astralq.cli.start import start_all
 
     periods = [_period("--trigger", trigger), None if idle is None else _period("--idle", idle)]
     assert periods[0] is not None
-    with _told():
+    with _reported_errors():
         (source,) = read_all([file], dialect, asked=True)
-        with Told(progress) as tell:
+        with ProgressReporter(progress) as report:
             status = start_all(
                 source,
                 checkpoint,
@@ -193,7 +193,7 @@ def start(
                 trigger=periods[0],
                 idle=periods[1],
                 printed=Printed(format_, time, len(source.script.queries)),
-                tell=tell,
+                on_progress=report,
                 master=master,
                 conf={k: v for k, _, v in (pair.partition("=") for pair in conf or [])},
             )
@@ -209,7 +209,7 @@ def explain(
     conf: Annotated[list[str] | None, typer.Option(metavar="K=V", help="A setting of Spark.", callback=_pairs)] = None,
 ) -> None:
     """Show the plans of a file's queries; - is standard input."""
-    with _told():
+    with _reported_errors():
         (source,) = read_all([file], dialect, asked=True)
         engine = SparkEngine(master, tuple(pair.partition("=")[::2] for pair in conf or [])) if spark else None
         queries = source.script.queries
@@ -221,7 +221,7 @@ def explain(
             kept = [str(k) for k in kept_state(query.operator)] or ["nothing"]
             print("\n".join(["", "kept by a continuous run", *(f"  {k}" for k in kept)]))
             if engine is not None:
-                with blamed_on(file):
+                with errors_of(file):
                     question = Question(k + 1, file, source.folder, query, None, source.wishes.until)
                     print(f"\n{engine.plan(question)}")
         sys.stdout.flush()
@@ -238,7 +238,7 @@ def draw(
     from astralq.cli.draw import drawn
 
     end = _moment("--until", until)
-    with _told():
+    with _reported_errors():
         (source,) = read_all([file], dialect)
         picture = drawn(source, out, end)
         spare_inputs([source], [out])
@@ -256,12 +256,12 @@ def demo(
     """Ask an ocean of buoys, and answer live for ten seconds."""
     from astralq.cli.demo.show import show_all
 
-    with _told():
+    with _reported_errors():
         show_all(rows, keep, master)
 
 
 @contextmanager
-def _told() -> Iterator[None]:
+def _reported_errors() -> Iterator[None]:
     """Errors go to standard error, and the status is 2."""
     try:
         yield

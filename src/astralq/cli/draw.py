@@ -6,7 +6,7 @@ from pathlib import Path
 
 from astralq.cli.output import Write
 from astralq.cli.progress import progress
-from astralq.cli.scripts import Source, blamed_on, shown
+from astralq.cli.scripts import Source, errors_of, shown
 from astralq.draw.describe import Shown, describe
 from astralq.draw.picture import Picture, PictureError, check_suffix
 from astralq.io.files import read_sources
@@ -20,7 +20,7 @@ def drawn(source: Source, out: Path, until: Instant | None) -> Write:
     if not queries:
         raise PictureError(f"{shown(source.file)} has no query", hint="declare sources, then write a query")
     end = source.wishes.until if until is None else until
-    with progress() as tell, blamed_on(source.file):
+    with progress() as tell, errors_of(source.file):
         tell(f"drawing {shown(source.file)}")
         read = [(q, read_sources(q.operator, source.folder)) for q in queries]
         scene = describe([Shown(q.operator, q.text, data, q.t0, end) for q, data in read])

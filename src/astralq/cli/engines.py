@@ -93,10 +93,10 @@ class SparkEngine:
 
     def frame(self, question: Question) -> tuple[DataFrame, list[SetAside]]:
         """The answer as a DataFrame, and what could not be used."""
-        from astralq.spark.failures import told
+        from astralq.spark.error_translation import translated_errors
 
         query = question.statement
-        with told(), question.blamed():
+        with translated_errors(), question.translated_source_errors():
             frames = self._frames(question)
             found: tuple[DataFrame, list[SetAside]] = self.engine.answered(
                 query.operator,
@@ -109,11 +109,11 @@ class SparkEngine:
 
     def plan(self, question: Question) -> str:
         """Spark's physical plans: of the tables that are computed once, and of the answer."""
-        from astralq.spark.failures import told
+        from astralq.spark.error_translation import translated_errors
         from astralq.spark.plans import physical_plans
 
         query = question.statement
-        with told(), question.blamed():
+        with translated_errors(), question.translated_source_errors():
             return physical_plans(query.operator, self._frames(question), query.t0, question.end)
 
     @property
@@ -154,8 +154,8 @@ class SparkRows:
 
     def __iter__(self) -> Iterator[Values]:
         from astralq.spark.answers import plain
-        from astralq.spark.failures import told
+        from astralq.spark.error_translation import translated_errors
 
-        with told(), self.question.blamed():
+        with translated_errors(), self.question.translated_source_errors():
             for row in plain(self.df, self.columns).toLocalIterator(prefetchPartitions=True):
                 yield tuple(row)

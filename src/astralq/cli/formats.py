@@ -138,7 +138,7 @@ def write_by_spark(answer: Answer, time: str, path: Path) -> None:
     """Writes an answer as Spark does, a folder of files in the order of the rows, without it passing through here."""
     from pyspark.sql import functions as F  # noqa: N812
 
-    from astralq.spark.failures import told
+    from astralq.spark.error_translation import translated_errors
 
     assert answer.frame is not None
     if path.exists() and not (path.is_dir() and (path / "_SUCCESS").exists()):
@@ -152,7 +152,7 @@ def write_by_spark(answer: Answer, time: str, path: Path) -> None:
             df = df.withColumn(
                 a.name, micros if whole else (micros.cast("decimal(20,0)") / 1_000_000).cast("decimal(18,6)")
             )
-    with told():
+    with translated_errors():
         df.write.mode("overwrite").parquet(str(path))
 
 

@@ -55,7 +55,7 @@ class Printed:
 
 
 @dataclass
-class Told:
+class ProgressReporter:
     """Progress: the last line of a terminal, and JSON lines in a file."""
 
     file: Path | None
@@ -66,13 +66,13 @@ class Told:
         if console.is_terminal:
             self._status = console.status("waiting for data")
             self._status.start()
-        return self.tell
+        return self.report
 
     def __exit__(self, *_: object) -> None:
         if self._status is not None:
             self._status.stop()
 
-    def tell(self, progress: RunProgress) -> None:
+    def report(self, progress: RunProgress) -> None:
         if self._status is not None:
             self._status.update(progress.line())
         if self.file is not None:

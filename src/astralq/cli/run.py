@@ -16,7 +16,7 @@ from astralq.cli.engines import CommandEngine
 from astralq.cli.formats import TextWriter, write_by_spark, write_parquet
 from astralq.cli.output import check_target, make_folder, write_all
 from astralq.cli.progress import progress
-from astralq.cli.scripts import CommandError, Source, blamed_on, place, shown
+from astralq.cli.scripts import CommandError, Source, errors_of, place, shown
 from astralq.cli.sinks import sink_file
 from astralq.errors import AstralError, DataError
 from astralq.io.files import source_files
@@ -101,7 +101,7 @@ def run_all(engine: CommandEngine, questions: Sequence[Question], output: Output
         for q in questions:
             tell(f"query {q.number} of {len(questions)}, {shown(q.file)}")
             try:
-                with blamed_on(q.file, q.statement):
+                with errors_of(q.file, q.statement):
                     answer = engine.answer(q)
                     _put(q, answer, output, sinks)
             except CommandError as e:

@@ -75,7 +75,7 @@ def read_all(files: Sequence[str], dialect: str | None, *, asked: bool = False) 
     declared: list[Declared] = []
     for file in files:
         try:
-            with blamed_on(file):
+            with errors_of(file):
                 folder = Path() if file == STDIN else Path(file).parent
                 text = _text(file)
                 wished = wishes(text)
@@ -98,8 +98,8 @@ def check_asked(source: Source) -> None:
 
 
 @contextmanager
-def blamed_on(file: str, query: Statement | None = None) -> Iterator[None]:
-    """Errors inside are those of a file, or of one of its queries."""
+def errors_of(file: str, query: Statement | None = None) -> Iterator[None]:
+    """Errors raised inside become those of a file, or of one of its queries."""
     try:
         yield
     except ScriptError as e:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from astralq.algebra.sources import RelationSource, SensedSource, StreamSource
 from astralq.algebra.state import check_bounded
-from astralq.cli.scripts import Source, blamed_on
+from astralq.cli.scripts import Source, errors_of
 from astralq.language.script import Statement
 from astralq.timeline import Duration
 
@@ -37,7 +37,7 @@ def start_all(
     trigger: Duration,
     idle: Duration | None,
     printed: Sink,
-    tell: Callable[[RunProgress], None],
+    on_progress: Callable[[RunProgress], None],
     master: str | None,
     conf: dict[str, str],
 ) -> int:
@@ -46,17 +46,17 @@ def start_all(
     from astralq.runtime.run import ContinuousRun, Settings
     from astralq.runtime.sinks import sink_of
     from astralq.runtime.text import write_text_file
-    from astralq.spark.failures import told
+    from astralq.spark.error_translation import translated_errors
     from astralq.spark.session import session
 
     statements = source.script.queries
-    with blamed_on(source.file), told():
+    with errors_of(source.file), translated_errors():
         if not allow_unbounded_state:
             for statement in statements:
                 check_bounded(statement.operator)
         sinks = [printed if s.sink is None else sink_of(s.sink, source.folder, write_text_file) for s in statements]
         spark = session(master, conf | connector(statements, conf))
-        run = ContinuousRun(spark, checkpoint, Settings(trigger, idle, once), tell=tell)
+        run = ContinuousRun(spark, checkpoint, Settings(trigger, idle, once), on_progress=on_progress)
         queries = [ContinuousQuery(str(s.number), s.operator, s.t0, source.folder, s.sink) for s in statements]
         run.open(list(zip(queries, sinks, strict=True)))
         with stopped_by_signals(run.ask_to_stop) as signals:

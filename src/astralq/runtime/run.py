@@ -51,7 +51,7 @@ class ContinuousRun:
     checkpoint: Path
     settings: Settings = field(default_factory=Settings)
     given: dict[str, DataFrame] = field(default_factory=dict)  # DataFrames by the names of sources
-    tell: Callable[[RunProgress], None] = lambda _: None
+    on_progress: Callable[[RunProgress], None] = lambda _: None
 
     def __post_init__(self) -> None:
         self.folders = Folders(self.checkpoint.absolute())
@@ -364,4 +364,4 @@ class ContinuousRun:
         self.last_progress = RunProgress(
             epochs.epoch, rows, rejected, max(newest, default=None), epochs.seconds, queries
         )
-        self.tell(self.last_progress)
+        self.on_progress(self.last_progress)

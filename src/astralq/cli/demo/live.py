@@ -43,7 +43,7 @@ def run_live(
     folder: Path,
     text: str,
     sink: Sink,
-    tell: Callable[[RunProgress], None],
+    on_progress: Callable[[RunProgress], None],
     seconds: float,
 ) -> None:
     """Answers a query for so many seconds after its first epoch, while the folder that it reads fills."""
@@ -52,7 +52,7 @@ def run_live(
 
     (folder / "arriving").mkdir(parents=True, exist_ok=True)
     statement = read_script(text).queries[0]
-    run = ContinuousRun(spark, folder / "checkpoint", Settings(), tell=tell)
+    run = ContinuousRun(spark, folder / "checkpoint", Settings(), on_progress=on_progress)
     run.open([(ContinuousQuery("1", statement.operator, statement.t0, folder), sink)])
     stop = threading.Event()
     feeding = threading.Thread(target=feed, args=(ocean, folder / "arriving", stop), daemon=True)

@@ -154,13 +154,13 @@ class _Shown:
         told: list[RunProgress] = []
         with self.console.status("waiting for data") if self.console.is_terminal else nullcontext() as status:
 
-            def tell(now: RunProgress) -> None:
+            def report(now: RunProgress) -> None:
                 told.append(now)
                 if status is not None:
                     status.update(now.line())
 
             sink = Printed("table", "iso", 1)
-            run_live(self.engine.engine.spark, ocean, self.folder, text, sink, tell, SECONDS)
+            run_live(self.engine.engine.spark, ocean, self.folder, text, sink, report, SECONDS)
         if told:
             self.put(["", *wrap(told[-1].line(), 76)])
         self.put(

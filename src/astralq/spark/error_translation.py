@@ -1,4 +1,4 @@
-"""What Spark says when a query fails, as an error that a person can act on."""
+"""Error translation: what Spark raises when a query fails, as an error in our words with a hint."""
 
 from __future__ import annotations
 
@@ -20,50 +20,48 @@ _HINTS = {
     "CAST_OVERFLOW": "cast to a wider type",
     "NUMERIC_VALUE_OUT_OF_RANGE": "use a DECIMAL with more digits",
 }
-
-
-_FULL = "No space left on device"
+_DISK_FULL = "No space left on device"
 
 
 @contextmanager
-def told() -> Iterator[None]:
-    """Errors of Spark inside become ours."""
+def translated_errors() -> Iterator[None]:
+    """Errors that Spark raises inside become errors of ours."""
     try:
         yield
     except AstralError:
         raise
     except (PySparkException, Py4JError) as e:
-        raise explained(e) from e
+        raise translate_error(e) from e
 
 
 def _chain(thrown: Any) -> str:
-    """What a Java exception says, and its causes after it: where Spark waits for a result, only they tell why."""
-    said: list[str] = []
-    while thrown is not None and len(said) < 20:
-        said.append(str(thrown))
+    """The messages of a Java exception and of its causes: often only a cause has the reason."""
+    messages: list[str] = []
+    while thrown is not None and len(messages) < 20:
+        messages.append(str(thrown))
         thrown = thrown.getCause()
-    return "\n".join(said)
+    return "\n".join(messages)
 
 
-def explained(error: BaseException) -> AstralError:
-    """The error of a failed query in one line, with what to do about it where that is known."""
+def translate_error(error: BaseException) -> AstralError:
+    """The error of a failed query in one line, with a hint where we have one."""
     text = _chain(error.java_exception) if isinstance(error, Py4JJavaError) else str(error)
-    if _FULL in text or _FULL in _chain(getattr(error, "_origin", None)):
+    if _DISK_FULL in text or _DISK_FULL in _chain(getattr(error, "_origin", None)):
         return EvaluationError(
             "a disk that Spark writes to is full", hint="make room, then start again: nothing is lost"
         )
-    found = None
-    for found in _CONDITION.finditer(text):
-        if found[1].split(".")[0] not in ("TASK_WRITE_FAILED", "FAILED_EXECUTE_UDF"):
+    condition = None
+    for condition in _CONDITION.finditer(text):
+        if condition[1].split(".")[0] not in ("TASK_WRITE_FAILED", "FAILED_EXECUTE_UDF"):
             break
-    if found is None:
+    if condition is None:
         lines = text.strip().splitlines() or [type(error).__name__]
         # Of a traceback in a Python worker the last line says what went wrong.
-        said = lines[-1] if "Traceback" in text else lines[0]
-        return EvaluationError(f"Spark gave up: {said.strip()}")
-    name, message = found[1], " ".join(found[2].split())
+        reason = lines[-1] if "Traceback" in text else lines[0]
+        return EvaluationError(f"Spark gave up: {reason.strip()}")
+    name, message = condition[1], " ".join(condition[2].split())
     if name == "USER_RAISED_EXCEPTION":
         return EvaluationError(message)
     # Spark proposes settings and try_ functions of its own, which are not part of the query language.
-    said = re.split(r"\s(?:Use `try_|If necessary set|Correct the value)", message)[0]
-    return EvaluationError(said, hint=_HINTS.get(name.split(".")[0]))
+    reason = re.split(r"\s(?:Use `try_|If necessary set|Correct the value)", message)[0]
+    return EvaluationError(reason, hint=_HINTS.get(name.split(".")[0]))

@@ -1,4 +1,4 @@
-"""What a failed job says about a source's files, in words that name the file and the value."""
+"""Error translation for sources: a job that failed because of a file becomes an error that names file and value."""
 
 from __future__ import annotations
 
@@ -13,14 +13,16 @@ from astralq.io.files import described, find_files
 from astralq.io.formats import SUFFIXES, File, check_options, read_files
 from astralq.spark.sources.reading import HINT, MARK
 
-_LARGEST_EXPLAINED = 32 * 2**20
+_LARGEST_REREAD = 32 * 2**20
 
 
-def explain_failure(source: StreamSource | RelationSource, folder: Path, error: BaseException) -> DataError | None:
-    """What a failed job says about a source's data, in the model's words; None if it says nothing about it.
+def translate_source_error(
+    source: StreamSource | RelationSource, folder: Path, error: BaseException
+) -> DataError | None:
+    """The error of a failed job as the model would raise it; None if the job did not fail because of this source.
 
-    The model reads the file that failed again, as it can tell rows and lines; a file that is too large for that, or not
-    a local one, is named with the value only.
+    The model reads the failed file again, because it knows rows and lines. If the file is too large for that, or not
+    local, the error has the file and the value only.
     """
     origin = source.origin
     if origin is None or origin.format not in (*SUFFIXES, "jdbc"):
@@ -39,8 +41,8 @@ def explain_failure(source: StreamSource | RelationSource, folder: Path, error: 
     if named and _small(named) and _known(origin, source):
         try:
             read_files(origin, named, source.declared)
-        except DataError as told:
-            return told
+        except DataError as e:
+            return e
         if path is None:
             return None  # a malformed record, but of another source
     if raised:
@@ -66,11 +68,11 @@ def _is(file: File, path: str) -> bool:
 
 
 def _small(files: Sequence[File]) -> bool:
-    return sum(f.path.stat().st_size for f in files) <= _LARGEST_EXPLAINED
+    return sum(f.path.stat().st_size for f in files) <= _LARGEST_REREAD
 
 
 def _known(origin: Origin, source: StreamSource | RelationSource) -> bool:
-    """Whether the model knows all the options; else it could say something else."""
+    """Whether the model knows all options; without one of them it could read the file differently."""
     try:
         check_options(origin, described(source))
     except DataError:
