@@ -13,7 +13,7 @@ from pyspark.sql import SparkSession
 from astralq import StreamQuery, range_, relation, rows, stream, tumble, unbounded
 from astralq.errors import AstralError
 from astralq.model import Data, Stream
-from astralq.runtime.ingest.watermark import Progress, watermark
+from astralq.runtime.ingest.watermark import SourceProgress, watermark
 from astralq.spark import Engine
 from astralq.spark.state.tables import MANY
 from astralq.timeline import BatchId, Duration, Instant
@@ -45,7 +45,7 @@ def arriving(case: Case, random: Random) -> Arrival:
     for k, (_, t, name) in enumerate(events):
         if k in cuts:
             progress = [
-                Progress(Instant(seen[n]) if n in seen else None, None, lateness, waits=bool(sources[n]))
+                SourceProgress(Instant(seen[n]) if n in seen else None, None, lateness, waits=bool(sources[n]))
                 for n in sources
             ]
             marks = [p.watermark(Instant(0), Instant(0)) for p in progress]
@@ -134,7 +134,7 @@ def test_tuples_that_come_and_go_between_two_evaluations_need_not_be_kept(spark:
 
 def test_a_cut_inside_an_instant_releases_none_of_it() -> None:
     """With a lateness of nothing, more tuples of the greatest timestamp may still come."""
-    assert watermark([Progress(Instant(7), None, Duration(0)).watermark(Instant(0), Instant(0))], None, []) == 6
+    assert watermark([SourceProgress(Instant(7), None, Duration(0)).watermark(Instant(0), Instant(0))], None, []) == 6
 
 
 D = stream("D", "a INT, v DOUBLE")

@@ -10,20 +10,20 @@ from astralq.algebra.state import check_bounded, kept_state
 from astralq.errors import PlanError
 from astralq.language import read_script
 from astralq.runtime.checkpoint.records import CorruptRecordError, newest, read_record, write_record
-from astralq.runtime.ingest.watermark import EVER, Progress, after_closing, watermark
+from astralq.runtime.ingest.watermark import MAX_WATERMARK, SourceProgress, after_closing, watermark
 from astralq.runtime.progress import QueryProgress, RunProgress
 from astralq.timeline import Duration, Instant
 
-NEVER_SILENT = (Instant(0), Instant(0))
+NEVER_IDLE = (Instant(0), Instant(0))
 
 
-def source(greatest: int | None, lateness: int = 0, **more: object) -> Progress:
+def source(greatest: int | None, lateness: int = 0, **more: object) -> SourceProgress:
     t = None if greatest is None else Instant(greatest)
-    return Progress(t, Instant(0), Duration(lateness), **more)  # type: ignore[arg-type]
+    return SourceProgress(t, Instant(0), Duration(lateness), **more)  # type: ignore[arg-type]
 
 
 def test_a_watermark_is_a_microsecond_before_the_greatest_timestamp_less_the_lateness() -> None:
-    assert source(100, 30).watermark(*NEVER_SILENT) == 69
+    assert source(100, 30).watermark(*NEVER_IDLE) == 69
 
 
 def test_a_query_waits_for_the_slowest_of_its_sources() -> None:
@@ -31,7 +31,7 @@ def test_a_query_waits_for_the_slowest_of_its_sources() -> None:
 
 
 def test_a_query_waits_for_a_source_that_has_not_come() -> None:
-    assert watermark([Instant(10), source(None).watermark(*NEVER_SILENT)], None, []) is None
+    assert watermark([Instant(10), source(None).watermark(*NEVER_IDLE)], None, []) is None
 
 
 def test_a_watermark_never_goes_back() -> None:
@@ -54,11 +54,11 @@ def test_an_idle_source_goes_on_at_the_pace_of_the_clock() -> None:
     assert idle.watermark(Instant(60), Instant(0)) == 149
 
 
-def test_an_idle_source_that_never_came_holds_nobody_back() -> None:
-    never = Progress(None, None, Duration(0), idle=Duration(50))
+def test_an_idle_source_that_never_came_does_not_hold_the_watermark_back() -> None:
+    never = SourceProgress(None, None, Duration(0), idle=Duration(50))
     assert never.watermark(Instant(49), Instant(0)) is None
-    assert never.watermark(Instant(50), Instant(0)) == EVER
-    assert watermark([Instant(3), EVER], None, []) == 3
+    assert never.watermark(Instant(50), Instant(0)) == MAX_WATERMARK
+    assert watermark([Instant(3), MAX_WATERMARK], None, []) == 3
 
 
 def test_a_record_is_read_as_it_was_written(tmp_path: Path) -> None:

@@ -1,4 +1,4 @@
-"""What comes in: late and unusable rows, silent sources, old files, stored relations, logs of changes, sensors."""
+"""What comes in: late and unusable rows, idle sources, old files, stored relations, logs of changes, sensors."""
 
 from __future__ import annotations
 
@@ -147,10 +147,10 @@ class Clock:
         return self.now
 
 
-def test_a_silent_source_lets_windows_expire_within_two_triggers(
+def test_an_idle_source_lets_windows_expire_within_two_triggers(
     spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Two sources; one has been silent for longer than it may be: the other one goes on, and so does the clock."""
+    """One of two sources is idle: it does not hold the watermark back, and its event time goes on with the clock."""
     text = S + S.replace("STREAM s", "STREAM q").replace("'s'", "'q'")
     found = live(
         spark, tmp_path, text + "DSTREAM(SELECT * FROM s [RANGE 3 SECONDS] UNION ALL SELECT * FROM q [NOW]);", "5 s"

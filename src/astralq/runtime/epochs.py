@@ -17,7 +17,7 @@ from pyspark.sql import DataFrame, SparkSession
 
 from astralq.algebra.answers import answer_columns
 from astralq.algebra.sources import RelationSource
-from astralq.runtime import aside
+from astralq.runtime import set_aside
 from astralq.runtime.checkpoint.failpoints import failpoint
 from astralq.runtime.checkpoint.folders import CheckpointError, Folders
 from astralq.runtime.checkpoint.records import CorruptRecordError, Record, newest, numbers, read_record, write_record
@@ -255,8 +255,8 @@ class Epochs:
         def rows_of(source: str, batches: Sequence[BatchManifest]) -> DataFrame:
             return self.ingest_logs[source].between(spark, since, target.until, intent.offsets[source], batches)
 
-        rejected = aside.before_start(query, batches_of, rows_of, folders, intent.epoch)
-        rejected += aside.unmatched(folders, name, memory, batches_of, intent.epoch)
+        rejected = set_aside.before_start(query, batches_of, rows_of, folders, intent.epoch)
+        rejected += set_aside.unmatched(folders, name, memory, batches_of, intent.epoch)
         tables, facts = memory.finish()
         failpoint("state written", intent.epoch)
         answered = after_closing(target.until, query.ticks) if target.closing else target.until
@@ -293,7 +293,7 @@ class Epochs:
         for source in self.queries[name].coming:
             log = self.ingest_logs[source.name]
             new = log.new(self.offsets.get(source.name, -1), intent.offsets[source.name])
-            count += aside.late(self.spark, self.folders, name, log, new, since, intent.epoch)
+            count += set_aside.late(self.spark, self.folders, name, log, new, since, intent.epoch)
         return count
 
     def _publish(self, epoch: int, answers: dict[str, Part]) -> None:

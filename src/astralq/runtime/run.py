@@ -20,7 +20,7 @@ from astralq.runtime.epochs import Epochs, Intent, TargetWatermark
 from astralq.runtime.ingest.inputs import Input, frame_input, idle_after, on_arrival, open_input
 from astralq.runtime.ingest.log import IngestLog, clock
 from astralq.runtime.ingest.sensing import sensed_input
-from astralq.runtime.ingest.watermark import EVER, Progress, watermark
+from astralq.runtime.ingest.watermark import MAX_WATERMARK, SourceProgress, watermark
 from astralq.runtime.progress import QueryProgress, RunProgress
 from astralq.runtime.queries import ContinuousQuery, Source
 from astralq.runtime.sinks import Sink
@@ -35,7 +35,7 @@ FEW = 4
 
 @dataclass(frozen=True)
 class Settings:
-    """How a run goes on: when it looks for something to do, and when it takes a silent source to be idle."""
+    """How a run goes on: when it looks for something to do, and when it takes a source to be idle."""
 
     trigger: Duration = SECOND
     idle: Duration | None = None
@@ -217,7 +217,7 @@ class ContinuousRun:
         now = clock()
         sources = [self._progress(s) for s in query.coming]
         marks = [p.watermark(now, self.began) for p in sources]
-        if all(m == EVER for m in marks):
+        if all(m == MAX_WATERMARK for m in marks):
             # Only logs of changes, or sources that never came: then these are all there is to wait for.
             marks = [replace(p, waits=True).watermark(now, self.began) for p in sources]
         until = watermark(marks, since, query.ticks)
@@ -225,7 +225,7 @@ class ContinuousRun:
             return None
         return TargetWatermark(until)
 
-    def _progress(self, source: Source) -> Progress:
+    def _progress(self, source: Source) -> SourceProgress:
         log = self.epochs.ingest_logs[source.name]
         # What is stamped when it arrives is not before now, unless it is just being taken.
         now, taking = clock(), log.taking
@@ -241,7 +241,7 @@ class ContinuousRun:
         idle = idle_after(source, None if isinstance(source, SensedSource) else self.settings.idle)
         if not log.caught_up:
             arrived = clock()  # something is on its way
-        return Progress(greatest, arrived, lateness, idle, waits, beat)
+        return SourceProgress(greatest, arrived, lateness, idle, waits, beat)
 
     def _last_instant(self, query: ContinuousQuery, since: Instant | None) -> Instant:
         """The greatest timestamp of any source, as a batch run would find it."""

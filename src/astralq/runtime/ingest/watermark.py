@@ -8,12 +8,12 @@ from math import lcm
 
 from astralq.timeline import Duration, Instant
 
-EVER = Instant(2**62)
+MAX_WATERMARK = Instant(2**62)
 """A source that holds nobody back has come this far."""
 
 
 @dataclass(frozen=True)
-class Progress:
+class SourceProgress:
     """How far a source has come: the greatest timestamp that was seen, and when its last tuples arrived."""
 
     greatest: Instant | None
@@ -32,13 +32,13 @@ class Progress:
         """
         found = None if self.greatest is None else Instant(self.greatest - self.lateness - 1)
         if not self.waits:
-            return EVER
+            return MAX_WATERMARK
         if self.idle is not None:
-            silent = now - max(began, self.arrived if self.arrived is not None else began)
-            if silent >= self.idle:
+            idle_for = now - max(began, self.arrived if self.arrived is not None else began)
+            if idle_for >= self.idle:
                 if self.greatest is None:
-                    return EVER
-                found = Instant(self.greatest + silent - self.lateness - 1)
+                    return MAX_WATERMARK
+                found = Instant(self.greatest + idle_for - self.lateness - 1)
         if self.heartbeat is not None:
             found = self.heartbeat if found is None else max(found, self.heartbeat)
         return found
@@ -53,7 +53,7 @@ def watermark(sources: Iterable[Instant | None], before: Instant | None, ticks: 
     19
     """
     found = list(sources)
-    if not found or None in found or all(w == EVER for w in found):
+    if not found or None in found or all(w == MAX_WATERMARK for w in found):
         return before
     least = min(w for w in found if w is not None)
     whole = lcm(*ticks) if ticks else 1
