@@ -9,9 +9,9 @@ from __future__ import annotations
 import shutil
 import threading
 import time
-from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
+from pathlib import Path
 
 from pyspark.sql import DataFrame, SparkSession
 
@@ -22,6 +22,7 @@ from astralq.runtime.checkpoint.failpoints import failpoint
 from astralq.runtime.checkpoint.folders import CheckpointError, Folders
 from astralq.runtime.checkpoint.records import CorruptRecordError, Record, newest, numbers, read_record, write_record
 from astralq.runtime.checkpoint.tables import InFiles, Part, parts_of
+from astralq.runtime.ingest.epoch_input import EpochInput
 from astralq.runtime.ingest.log import BatchManifest, IngestLog
 from astralq.runtime.ingest.watermark import after_closing
 from astralq.runtime.queries import ContinuousQuery, QueryState, check_same, is_stored
@@ -143,133 +144,128 @@ class Epochs:
                 return
             if any(name in self.ingest_logs and self.ingest_logs[name].last < n for name, n in intent.offsets.items()):
                 return
-            self.do(intent)
+            self.run_epoch(intent)
 
     # One step
 
-    def do(self, intent: Intent) -> None:
-        """Does an epoch, the first time or again."""
+    def start_epoch(self, intent: Intent) -> None:
+        """Writes an intent down, then runs its epoch."""
+        write_record(self.folders.intents / f"{intent.epoch}.json", intent.record)
+        failpoint("intent written", intent.epoch)
+        self.run_epoch(intent)
+
+    def run_epoch(self, intent: Intent) -> None:
+        """Runs an epoch, the first time or again: evaluates, commits, publishes, and removes what is not needed."""
         with self.gate:
             began = time.perf_counter()
-            targets = {q: target for q, target in intent.targets.items() if q in self.queries}
-            results = dict(
-                zip(targets, self._all(lambda q: self._evaluate(q, targets[q], intent), targets), strict=True)
-            )
+            results = self._evaluate_all(intent)
             failpoint("output staged", intent.epoch)
-            states = self.query_states | {q: r.state for q, r in results.items()}
-            for name in self.queries.keys() - targets.keys():
-                late = self._late(name, intent)
-                states[name] = replace(states[name], late=states[name].late + late)
-            self._fingerprints |= {q: query.fingerprint for q, query in self.queries.items()}
-            answers = {q: r.answer for q, r in results.items() if r.answer.rows}
-            counts = {name: self._counted(name, intent) for name in intent.offsets}
-            record = {
-                "offsets": intent.offsets,
-                "counts": counts,
-                "query_states": {q: s.record for q, s in states.items()},
-                "answers": {q: p.record for q, p in answers.items()},
-                "queries": self._fingerprints,
-            }
-            write_record(self.folders.commits / f"{intent.epoch}.json", record)
-            failpoint("commit written", intent.epoch)
-            self.epoch, self.offsets, self.query_states, self.counts = intent.epoch, intent.offsets, states, counts
-            self._last_answers = answers
-            self._publish(intent.epoch, answers)
+            self._commit(intent, results)
+            self._publish(intent.epoch, self._last_answers)
             failpoint("output published", intent.epoch)
             self._remove_old()
             failpoint("old files removed", intent.epoch)
             self.seconds = time.perf_counter() - began
 
+    def _evaluate_all(self, intent: Intent) -> dict[str, EpochResult]:
+        """Evaluates the queries that have a target, up to four at a time: while one plans, another computes."""
+        targets = {q: target for q, target in intent.targets.items() if q in self.queries}
+        if len(targets) < 2:
+            return {q: self._evaluate(q, target, intent) for q, target in targets.items()}
+        with ThreadPoolExecutor(min(4, len(targets))) as pool:
+            results = pool.map(lambda q: self._evaluate(q, targets[q], intent), targets)
+            return dict(zip(targets, results, strict=True))
+
+    def _commit(self, intent: Intent, results: dict[str, EpochResult]) -> None:
+        """Writes the commit of an epoch; from then on its state and its answers count."""
+        states = self.query_states | {q: r.state for q, r in results.items()}
+        for name in self.queries.keys() - results.keys():
+            late = self._late(name, intent)
+            states[name] = replace(states[name], late=states[name].late + late)
+        self._fingerprints |= {q: query.fingerprint for q, query in self.queries.items()}
+        answers = {q: r.answer for q, r in results.items() if r.answer.rows}
+        counts = {name: self._counted(name, intent) for name in intent.offsets}
+        record = {
+            "offsets": intent.offsets,
+            "counts": counts,
+            "query_states": {q: s.record for q, s in states.items()},
+            "answers": {q: p.record for q, p in answers.items()},
+            "queries": self._fingerprints,
+        }
+        write_record(self.folders.commits / f"{intent.epoch}.json", record)
+        failpoint("commit written", intent.epoch)
+        self.epoch, self.offsets, self.query_states, self.counts = intent.epoch, intent.offsets, states, counts
+        self._last_answers = answers
+
     def _counted(self, source: str, intent: Intent) -> list[int]:
         """How many rows of a source have come up to an epoch, and how many of them were rejected."""
         rows, rejected = self.counts.get(source, [0, 0])
-        new = (
-            self.ingest_logs[source].new(self.offsets.get(source, -1), intent.offsets[source])
-            if source in self.ingest_logs
-            else []
-        )
+        new = self._new_batches(source, intent)
         return [rows + sum(m.rows + m.rejected for m in new), rejected + sum(m.rejected for m in new)]
 
-    def intend(self, intent: Intent) -> None:
-        """Writes an intent down, then does it."""
-        write_record(self.folders.intents / f"{intent.epoch}.json", intent.record)
-        failpoint("intent written", intent.epoch)
-        self.do(intent)
-
-    def _all(self, f: Callable[[str], EpochResult], names: Iterable[str]) -> list[EpochResult]:
-        """For all queries, some at a time: while one plans, another computes."""
-        names = list(names)
-        if len(names) < 2:
-            return [f(name) for name in names]
-        with ThreadPoolExecutor(min(4, len(names))) as pool:
-            return list(pool.map(f, names))
+    def _new_batches(self, source: str, intent: Intent) -> list[BatchManifest]:
+        """The batches of a source that an epoch reads first; none of a source that is not read any more."""
+        log = self.ingest_logs.get(source)
+        return [] if log is None else log.new(self.offsets.get(source, -1), intent.offsets[source])
 
     def _evaluate(self, name: str, target: TargetWatermark, intent: Intent) -> EpochResult:
-        query, state = self.queries[name], self.query_states[name]
-        folders, since = self.folders, state.since
-        batches_of = {
-            s.name: self.ingest_logs[s.name].holding(state.since, target.until, intent.offsets[s.name])
-            for s in query.coming
-        }
-        released = sum(
-            self.ingest_logs[s.name].count(self.spark, state.since, target.until, intent.offsets[s.name])
-            for s in query.coming
-        )
-        spark = self.sessions.of(released + state.rows)
+        """Answers one query for one epoch: its answer and its state are in files, and count with the commit."""
+        query, before = self.queries[name], self.query_states[name]
+        logs = {s.name: self.ingest_logs[s.name] for s in query.coming}
+        new = EpochInput(logs, intent.offsets, before.since, target.until)
+        released = new.count(self.spark)
+        spark = self.sessions.of(released + before.rows)
         late = self._late(name, intent)
-        memory = InFiles(spark, folders, name, intent.epoch, state.tables, self.always_trim, facts=state.facts)
+        memory = InFiles(spark, self.folders, name, intent.epoch, before.tables, self.always_trim, facts=before.facts)
+        run = Run(
+            query.operator,
+            self._sources(query, new, spark),
+            query.t0,
+            target.until,
+            since=before.since,
+            memory=memory,
+            closing=target.closing,
+            new_rows=released,
+        )
+        answer = self._stage_answer(run, before, released, self.folders.staged(name, intent.epoch))
+        rejected = set_aside.before_start(spark, self.folders, query, new, intent.epoch)
+        rejected += set_aside.unmatched(self.folders, name, memory, new, intent.epoch)
+        tables, facts = memory.finish()
+        failpoint("state written", intent.epoch)
+        after = QueryState(
+            since=after_closing(target.until, query.ticks) if target.closing else target.until,
+            tables=tables,
+            facts=facts,
+            written=before.written + answer.rows,
+            late=before.late + late,
+            released=before.released + released,
+            rejected=before.rejected + rejected,
+        )
+        return EpochResult(after, answer)
+
+    def _sources(self, query: ContinuousQuery, new: EpochInput, spark: SparkSession) -> Sources:
+        """What a query's plan reads: new rows from the ingest logs, and its stored relations."""
         frames: dict[str, DataFrame] = {}
         ranges: dict[tuple[str, int], Range] = {}
         for source in query.sources:
             if is_stored(source):
                 assert isinstance(source, RelationSource)
                 frames[source.name] = self.stored(query, source, spark)
-                continue
-            log, upto = self.ingest_logs[source.name], intent.offsets[source.name]
-            frames[source.name] = log.between(spark, state.since, target.until, upto)
-            for attribute in log.doubles:
-                found = Range(0, 0.0, 0, False)
-                for m in batches_of[source.name]:
-                    found = found.with_(m.ranges[attribute])
-                ranges[source.name, source.declared.index(attribute)] = found
-        firsts = {name: min(m.first for m in held if m.first is not None) for name, held in batches_of.items() if held}
-        run = Run(
-            query.operator,
-            Sources(frames, ranges=ranges, firsts=firsts),
-            query.t0,
-            target.until,
-            since=state.since,
-            memory=memory,
-            closing=target.closing,
-            new_rows=released,
-        )
-        staged = folders.staged(name, intent.epoch)
-        # An answer is expected to be to its input what it was up to now.
-        expected = released * state.written / state.released if state.released else released
-        answer = numbered_history(run, state.written, small=expected <= SMALL)
-        part = Part(str(staged.relative_to(folders.root)), (), 0)
-        if answer is not None:
-            answer.write.mode("overwrite").parquet(str(staged))
-            part = Part.of(folders.root, staged)
+            else:
+                frames[source.name] = new.rows(spark, source.name)
+                for attribute, range_ in new.ranges(source.name).items():
+                    ranges[source.name, source.declared.index(attribute)] = range_
+        return Sources(frames, ranges=ranges, firsts=new.firsts)
 
-        def rows_of(source: str, batches: Sequence[BatchManifest]) -> DataFrame:
-            return self.ingest_logs[source].between(spark, since, target.until, intent.offsets[source], batches)
-
-        rejected = set_aside.before_start(query, batches_of, rows_of, folders, intent.epoch)
-        rejected += set_aside.unmatched(folders, name, memory, batches_of, intent.epoch)
-        tables, facts = memory.finish()
-        failpoint("state written", intent.epoch)
-        answered = after_closing(target.until, query.ticks) if target.closing else target.until
-        state = QueryState(
-            answered,
-            tables,
-            facts,
-            state.written + part.rows,
-            state.late + late,
-            state.released + released,
-            state.rejected + rejected,
-        )
-        return EpochResult(state, part)
+    def _stage_answer(self, run: Run, before: QueryState, released: int, folder: Path) -> Part:
+        """Computes an answer and writes it to a folder; nothing is written if the epoch cannot change the answer."""
+        # A guess: as many rows out for each row in as up to now.
+        expected = released * before.written / before.released if before.released else released
+        answer = numbered_history(run, before.written, small=expected <= SMALL)
+        if answer is None:
+            return Part(str(folder.relative_to(self.folders.root)), (), 0)
+        answer.write.mode("overwrite").parquet(str(folder))
+        return Part.of(self.folders.root, folder)
 
     def stored(self, query: ContinuousQuery, source: RelationSource, spark: SparkSession) -> DataFrame:
         """A stored relation: as it is now if it is scanned, else as it was when the query began."""
@@ -291,8 +287,7 @@ class Epochs:
             return 0
         count = 0
         for source in self.queries[name].coming:
-            log = self.ingest_logs[source.name]
-            new = log.new(self.offsets.get(source.name, -1), intent.offsets[source.name])
+            log, new = self.ingest_logs[source.name], self._new_batches(source.name, intent)
             count += set_aside.late(self.spark, self.folders, name, log, new, since, intent.epoch)
         return count
 

@@ -206,7 +206,7 @@ class ContinuousRun:
             offsets = self.epochs.offsets | {name: s.last for name, s in self.epochs.ingest_logs.items()}
             if not targets and not self._late(offsets):
                 return False
-            self.epochs.intend(Intent(self.epochs.epoch + 1, offsets, targets))
+            self.epochs.start_epoch(Intent(self.epochs.epoch + 1, offsets, targets))
             self._report()
             return True
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 
 from pyspark.sql import DataFrame, SparkSession
@@ -12,14 +12,12 @@ from astralq.algebra.set_aside import sources_with_start
 from astralq.algebra.sources import StreamSource
 from astralq.runtime.checkpoint.folders import Folders
 from astralq.runtime.checkpoint.tables import Part
+from astralq.runtime.ingest.epoch_input import EpochInput
 from astralq.runtime.ingest.log import BatchManifest, IngestLog
 from astralq.runtime.queries import ContinuousQuery
 from astralq.spark.encoding.columns import col, lit
 from astralq.spark.state.store import Notes
 from astralq.timeline import Instant, format_instant
-
-Released = Callable[[str, Sequence[BatchManifest]], DataFrame]
-"""The rows of some batches of a source that an epoch releases."""
 
 
 def late(
@@ -40,27 +38,29 @@ def late(
     return Part.of(folders.root, target).rows
 
 
-def before_start(
-    query: ContinuousQuery, batches_of: dict[str, list[BatchManifest]], released: Released, folders: Folders, epoch: int
-) -> int:
-    """Writes down what of an epoch's tuples is before the query's start; their batches tell whether there are any."""
+def before_start(spark: SparkSession, folders: Folders, query: ContinuousQuery, new: EpochInput, epoch: int) -> int:
+    """Writes down the tuples of an epoch that are before the query's start, and counts them.
+
+    Only batches whose manifests say that they have such tuples are read.
+    """
     count = 0
     for source, t0 in set(sources_with_start(query.operator, query.t0)):
-        batches = [m for m in batches_of.get(source.name, []) if m.first is not None and m.first < t0]
+        batches = [m for m in new.batches.get(source.name, []) if m.first is not None and m.first < t0]
         if batches and isinstance(source, StreamSource):
-            rows = released(source.name, batches).where(col("_t") < t0)
+            rows = new.rows(spark, source.name, batches).where(col("_t") < t0)
             reason = f"it is before the start, {format_instant(t0)}"
             count += _rejected(rows, reason, folders.refused(source.name, query.name, epoch))
     return count
 
 
-def unmatched(
-    folders: Folders, name: str, memory: Notes, batches_of: dict[str, list[BatchManifest]], epoch: int
-) -> int:
-    """Writes down the deletions of an epoch that found nothing; only where there were any deletions."""
+def unmatched(folders: Folders, name: str, memory: Notes, new: EpochInput, epoch: int) -> int:
+    """Writes down the deletions of an epoch that found no row, and counts them.
+
+    They are computed only if some manifest has deletions.
+    """
     count = 0
     for source, rows in memory.unmatched.items():
-        if any(m.deletions for m in batches_of.get(source, [])):
+        if any(m.deletions for m in new.batches.get(source, [])):
             reason = "its '-' found no row to take out"
             count += _rejected(rows(), reason, folders.refused(source, name, epoch))
     return count
