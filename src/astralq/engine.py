@@ -1,4 +1,4 @@
-"""The whole engine for Python users: batch queries over DataFrames, and continuous ones that go on by themselves."""
+"""The whole engine for Python users: batch queries over DataFrames, and continuous queries."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ class Engine(BatchEngine):
 
         The answer goes to the sink: a folder of parquet files, or a function of an epoch's rows (each with its place
         in the answer as _n) and its number; a query text may name its own with INSERT INTO. Sources are declared in
-        the text, or streaming DataFrames by name. With the same checkpoint the run goes on where it was.
+        the text, or streaming DataFrames by name. With the same checkpoint the run resumes where it stopped.
         """
         settings = Settings(duration(trigger), None if idle is None else duration(idle), once)
         report = on_progress if on_progress is not None else lambda _: None

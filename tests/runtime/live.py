@@ -27,7 +27,7 @@ Row = tuple[Any, ...]
 
 
 class CrashError(Exception):
-    """What a test lets happen instead of kill -9: nobody catches it."""
+    """A crash that a test survives, instead of kill -9; no code catches it."""
 
 
 @dataclass
@@ -88,7 +88,7 @@ class Live:
 
     @staticmethod
     def take(run: ContinuousRun) -> None:
-        """Lets all files come in that are there."""
+        """Ingests all files that are there."""
         run.listen()
         for log in run.epochs.ingest_logs.values():
             if log.query is not None:
@@ -146,7 +146,7 @@ def crashing(point: str, number: int) -> Iterator[None]:
 
 
 def until_it_crashes(f: Callable[[], None]) -> None:
-    """Goes on until the crash, wherever it shows: in an epoch, or in the streaming query of a source."""
-    with pytest.raises((CrashError, StreamingQueryException)) as told:
+    """Runs until the crash, wherever it is raised: in an epoch, or in the streaming query of a source."""
+    with pytest.raises((CrashError, StreamingQueryException)) as raised:
         f()
-    assert "CrashError" in f"{told.type.__name__} {told.value}"
+    assert "CrashError" in f"{raised.type.__name__} {raised.value}"

@@ -100,17 +100,17 @@ def test_damaged_files_of_the_newest_commit_are_not_used(live: Live, what: str) 
     assert live.answer() == live.historic()
 
 
-def test_a_changed_query_is_told_from_the_one_of_the_checkpoint(live: Live) -> None:
+def test_a_changed_query_is_refused_with_what_has_changed(live: Live) -> None:
     live.feed("s", ROUNDS[0])
     with live.opened() as run:
         live.go_on(run)
     live.text = QUERY.replace("SLIDE 2 SECONDS", "SLIDE 3 SECONDS").replace("LATENESS 2", "LATENESS 1")
-    with pytest.raises(CheckpointError) as told:
+    with pytest.raises(CheckpointError) as raised:
         live.open()
-    assert "WINDOW [RANGE 5 SECONDS SLIDE 2 SECONDS]" in str(told.value)
-    assert "WINDOW [RANGE 5 SECONDS SLIDE 3 SECONDS]" in str(told.value)
-    assert "lateness=2000000" in str(told.value)
-    assert "a checkpoint directory of its own" in str(told.value)
+    assert "WINDOW [RANGE 5 SECONDS SLIDE 2 SECONDS]" in str(raised.value)
+    assert "WINDOW [RANGE 5 SECONDS SLIDE 3 SECONDS]" in str(raised.value)
+    assert "lateness=2000000" in str(raised.value)
+    assert "a checkpoint directory of its own" in str(raised.value)
 
 
 def test_two_runs_do_not_share_a_checkpoint(live: Live) -> None:

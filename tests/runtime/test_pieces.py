@@ -131,7 +131,7 @@ def test_what_a_query_keeps_is_told_operator_by_operator(query: str, expected: l
     ],
 )
 def test_a_plan_that_would_keep_everything_is_refused_by_the_operators_name(query: str, operator: str) -> None:
-    with pytest.raises(PlanError) as told:
+    with pytest.raises(PlanError) as raised:
         check_bounded(read_script(f"{DECLARED}{query};").queries[0].operator)
-    assert operator in str(told.value)
-    assert "--allow-unbounded-state" in str(told.value)
+    assert operator in str(raised.value)
+    assert "--allow-unbounded-state" in str(raised.value)

@@ -1,4 +1,4 @@
-"""What comes in: late and unusable rows, idle sources, old files, stored relations, logs of changes, sensors."""
+"""Sources: late and unusable rows, idle sources, old files, stored relations, change logs, sensors."""
 
 from __future__ import annotations
 
@@ -172,7 +172,7 @@ def test_an_idle_source_lets_windows_expire_within_two_triggers(
 def test_what_is_stamped_on_arrival_does_not_wait_for_the_next_tuples(
     spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Nothing can come any more with a stamp before now, not even when the clock is put back."""
+    """No later tuple gets a timestamp before now, even if the clock is put back."""
     declared = "CREATE STREAM s (k INT, v DOUBLE) FROM csv 's' TIMESTAMP ON ARRIVAL;\n"
     found = live(spark, tmp_path, declared + "ISTREAM(SELECT k, count(*) AS n FROM s [UNBOUNDED] GROUP BY k);")
     clock = Clock()
@@ -330,10 +330,10 @@ def test_a_query_with_a_new_source_joins_a_run_and_another_leaves_it(spark: Spar
 
 def test_what_would_keep_everything_is_refused_with_what_to_write_instead(spark: SparkSession, tmp_path: Path) -> None:
     text = S + "ISTREAM(SELECT s.k FROM s [UNBOUNDED] JOIN s [NOW] AS n ON s.k = n.k);"
-    with pytest.raises(PlanError, match=r"WINDOW \[UNBOUNDED\] keeps the tuples") as told:
+    with pytest.raises(PlanError, match=r"WINDOW \[UNBOUNDED\] keeps the tuples") as raised:
         Engine(spark).start(text, checkpoint=tmp_path / "c", folder=tmp_path, sink="out")
-    assert "[RANGE 1 DAY]" in str(told.value)
-    assert "--allow-unbounded-state" in str(told.value)
+    assert "[RANGE 1 DAY]" in str(raised.value)
+    assert "--allow-unbounded-state" in str(raised.value)
 
 
 def test_answers_of_another_run_are_not_mixed_with_those_of_a_new_one(spark: SparkSession, tmp_path: Path) -> None:

@@ -1,4 +1,4 @@
-"""What a person sees of a continuous run: answers as they come, and a line that says how it is getting on."""
+"""The terminal of a continuous run: answers on standard output, progress on the last line and in a file."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from astralq.runtime.sinks import Staged
 
 @dataclass
 class Printed:
-    """The answers of several queries on standard output, each row once and in order; a header where it begins."""
+    """A sink that prints the answers of all queries, with a header where the query changes."""
 
     format: str
     time: str
@@ -56,7 +56,7 @@ class Printed:
 
 @dataclass
 class ProgressReporter:
-    """Progress: the last line of a terminal, and JSON lines in a file."""
+    """Reports progress: on the last line of a terminal, and as JSON lines in a file."""
 
     file: Path | None
     _status: Status | None = None

@@ -1,4 +1,4 @@
-"""`astralq start`: the queries of a file, answered for as long as their sources go on."""
+"""`astralq start`: runs the queries of a file continuously."""
 
 from __future__ import annotations
 
@@ -21,11 +21,10 @@ if TYPE_CHECKING:
     from astralq.runtime.sinks import Sink
 
 CONNECTOR = "org.apache.spark:spark-sql-kafka-0-10_2.13"
-"""Spark's connector to Kafka, in the version of Spark itself."""
-
+"""Spark's Kafka connector; its version is that of Spark."""
 
 ONE_SIGNAL = 0.5
-"""Seconds in which signals are one: who stops a group of processes signals some of them twice."""
+"""Signals within so many seconds count as one: stopping a process group can signal a process twice."""
 
 
 def start_all(
@@ -41,7 +40,7 @@ def start_all(
     master: str | None,
     conf: dict[str, str],
 ) -> int:
-    """Runs all queries of a file, until they are done or somebody stops them; the status to exit with."""
+    """Runs all queries of a file until they end or are stopped; returns the exit status."""
     from astralq.runtime.queries import ContinuousQuery
     from astralq.runtime.run import ContinuousRun, Settings
     from astralq.runtime.sinks import sink_of
@@ -67,7 +66,7 @@ def start_all(
                 finally:
                     run.close()
             except Exception:
-                # Who stops all processes of a service stops Spark too. What was under way is done again next time.
+                # A signal to the whole process group stops Spark too. The next start runs the interrupted epoch again.
                 if not signals:
                     raise
     return 128 + signals[0] if signals and signals[0] == signal.SIGINT else 0
@@ -75,13 +74,13 @@ def start_all(
 
 @contextmanager
 def stopped_by_signals(stop: Callable[[], None]) -> Iterator[list[int]]:
-    """Ctrl-C and SIGTERM end a run after the epoch that is under way; another one later ends it at once."""
+    """Ctrl-C and SIGTERM stop a run after the current epoch; a second signal ends the process at once."""
     seen: list[int] = []
     first = [0.0]
 
     def handle(number: int, _: object) -> None:
         if seen and time.monotonic() - first[0] > ONE_SIGNAL:
-            os._exit(128 + number)  # as a crash would, which the next start goes on after
+            os._exit(128 + number)  # like a crash: the next start recovers
         if not seen:
             first[0] = time.monotonic()
         seen.append(number)
@@ -96,7 +95,7 @@ def stopped_by_signals(stop: Callable[[], None]) -> Iterator[list[int]]:
 
 
 def connector(statements: tuple[Statement, ...], conf: dict[str, str]) -> dict[str, str]:
-    """The setting that fetches Spark's connector, where a source or a sink is Kafka."""
+    """The setting that fetches Spark's Kafka connector, if a source or a sink is Kafka."""
     origins = [s.sink for s in statements]
     for s in statements:
         origins += [
@@ -105,7 +104,7 @@ def connector(statements: tuple[Statement, ...], conf: dict[str, str]) -> dict[s
     if not any(o is not None and o.format == "kafka" for o in origins):
         return {}
     if "kafka" in conf.get("spark.jars", "") + conf.get("spark.jars.packages", ""):
-        return {}  # the user brings it along
+        return {}  # the user provides it
     import pyspark
 
     given = conf.get("spark.jars.packages", "")

@@ -1,1 +1,1 @@
-"""Continuous queries: ingest logs of what comes in, numbered epochs over them, retained state, recovery, and sinks."""
+"""Continuous queries: ingest logs, numbered epochs over them, state between epochs, recovery, and sinks."""

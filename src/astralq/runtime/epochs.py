@@ -1,7 +1,8 @@
-"""Epochs: numbered steps over the ingest logs, each with an intent, an evaluation, one commit, and publishing.
+"""Epochs: numbered steps over the ingest logs. Each writes its intent, evaluates, commits once, and publishes.
 
-A step can be stopped anywhere. What it takes in and up to where is written down first, so that it gives the same answer
-when it is done again; nothing of it counts before its commit is there; what is published is named by its number.
+A crash can come at any point. The intent records the offsets and the target watermarks, so that the epoch gives the
+same answer when it is run again. Its state and answers count only once its commit is written. What it publishes is
+named by its number.
 """
 
 from __future__ import annotations
@@ -35,28 +36,28 @@ from astralq.spark.sources.files import read_frame
 from astralq.spark.sources.received import Sources
 from astralq.timeline import Instant, instant
 
-SMALL = 200_000
-"""Up to how many rows an epoch's answer is sorted by one task."""
+SMALL_ANSWER = 200_000
+"""An answer of up to so many rows is sorted by one task."""
 
-KEPT = 3
-"""How many commits are kept, with all that they refer to: the newest can be damaged."""
+RETAINED_COMMITS = 3
+"""How many commits are retained, with all files that they refer to, in case the newest is damaged."""
 
 
 @dataclass(frozen=True)
 class TargetWatermark:
-    """What an epoch is to do for a query: go on to an instant, inclusive; closing, nothing comes after it."""
+    """How far an epoch advances a query."""
 
-    until: Instant
-    closing: bool = False
+    until: Instant  # inclusive
+    closing: bool = False  # the last epoch of a run: nothing more is waited for
 
 
 @dataclass(frozen=True)
 class Intent:
-    """What an epoch takes in, the last batch of each source, and up to where each query goes."""
+    """What an epoch is going to do: which batches it reads, and how far it advances each query."""
 
     epoch: int
-    offsets: dict[str, int]
-    targets: dict[str, TargetWatermark]
+    offsets: dict[str, int]  # of each source, its last batch
+    targets: dict[str, TargetWatermark]  # of each query that advances
 
     @staticmethod
     def from_record(record: Record) -> Intent:
@@ -70,7 +71,7 @@ class Intent:
 
 @dataclass(frozen=True)
 class EpochResult:
-    """What an epoch made of a query."""
+    """One query after an epoch: its new state, and its staged answer."""
 
     state: QueryState
     answer: Part
@@ -78,24 +79,23 @@ class EpochResult:
 
 @dataclass
 class Epochs:
-    """All epochs of a run, one behind the other; its queries, where they stand, and their ingest logs."""
+    """Runs the epochs of a run in sequence; holds its queries, their states, and the ingest logs that they read."""
 
     spark: SparkSession
     folders: Folders
-    given: dict[str, DataFrame] = field(default_factory=dict)  # stored relations that are DataFrames
+    given: dict[str, DataFrame] = field(default_factory=dict)  # sources that the user gave as DataFrames
     always_trim: bool = False
     queries: dict[str, ContinuousQuery] = field(default_factory=dict)
     query_states: dict[str, QueryState] = field(default_factory=dict)
     ingest_logs: dict[str, IngestLog] = field(default_factory=dict)
     sinks: dict[str, Sink] = field(default_factory=dict)
     epoch: int = 0
-    offsets: dict[str, int] = field(default_factory=dict)
-    counts: dict[str, list[int]] = field(default_factory=dict)  # of each source, rows that came and were rejected
+    offsets: dict[str, int] = field(default_factory=dict)  # of each source, the last batch that was committed
+    counts: dict[str, list[int]] = field(default_factory=dict)  # of each source: rows in, rows rejected
     _last_answers: dict[str, Part] = field(default_factory=dict)
     _fingerprints: dict[str, Record] = field(default_factory=dict)
-    gate: threading.Lock = field(default_factory=threading.Lock)  # where there are few cores, one job at a time
-
-    seconds: float = 0.0  # that the last epoch took
+    gate: threading.Lock = field(default_factory=threading.Lock)  # on few cores ingest and epochs take turns
+    seconds: float = 0.0  # duration of the last epoch
 
     def __post_init__(self) -> None:
         self.sessions = Sessions(self.spark)
@@ -103,7 +103,7 @@ class Epochs:
     # Recovery
 
     def recover(self) -> None:
-        """Goes back to the newest commit that is whole; what it published is published again."""
+        """Loads the newest commit whose files are all intact."""
         for epoch, record in newest(self.folders.commits):
             states = {q: QueryState.from_record(s) for q, s in record["query_states"].items()}
             answers = {q: Part.from_record(p) for q, p in record["answers"].items()}
@@ -120,7 +120,7 @@ class Epochs:
             )
 
     def register(self, query: ContinuousQuery, sink: Sink) -> None:
-        """A query of the run; one that the checkpoint knows must be the same as it was."""
+        """Adds a query to the run; one that the checkpoint knows must not have changed."""
         if query.name in self._fingerprints:
             check_same(query, self._fingerprints[query.name], self.folders.root)
         elif isinstance(sink, FileSink) and sink.has_answers_of(query.name):
@@ -133,20 +133,20 @@ class Epochs:
         self.query_states.setdefault(query.name, QueryState())
 
     def resume(self) -> None:
-        """Publishes the last commit unless that has been done, and does again what was begun after it."""
+        """Publishes the last commit unless that is noted, then runs an epoch that has an intent but no commit."""
         if self.epoch and not self.folders.is_published(self.epoch):
             self._publish(self.epoch, self._last_answers)
         while (path := self.folders.intents / f"{self.epoch + 1}.json").exists():
             try:
                 intent = Intent.from_record(read_record(path))
-            except CorruptRecordError:  # it was never whole, so nothing was done for it
+            except CorruptRecordError:  # nothing of its epoch was committed, so another intent can take its place
                 path.unlink()
                 return
             if any(name in self.ingest_logs and self.ingest_logs[name].last < n for name, n in intent.offsets.items()):
                 return
             self.run_epoch(intent)
 
-    # One step
+    # One epoch
 
     def start_epoch(self, intent: Intent) -> None:
         """Writes an intent down, then runs its epoch."""
@@ -198,13 +198,13 @@ class Epochs:
         self._last_answers = answers
 
     def _counted(self, source: str, intent: Intent) -> list[int]:
-        """How many rows of a source have come up to an epoch, and how many of them were rejected."""
+        """How many rows a source has had up to an epoch, and how many of them were rejected."""
         rows, rejected = self.counts.get(source, [0, 0])
         new = self._new_batches(source, intent)
         return [rows + sum(m.rows + m.rejected for m in new), rejected + sum(m.rejected for m in new)]
 
     def _new_batches(self, source: str, intent: Intent) -> list[BatchManifest]:
-        """The batches of a source that an epoch reads first; none of a source that is not read any more."""
+        """The batches of a source since the last epoch; none if no query reads the source any more."""
         log = self.ingest_logs.get(source)
         return [] if log is None else log.new(self.offsets.get(source, -1), intent.offsets[source])
 
@@ -261,14 +261,14 @@ class Epochs:
         """Computes an answer and writes it to a folder; nothing is written if the epoch cannot change the answer."""
         # A guess: as many rows out for each row in as up to now.
         expected = released * before.written / before.released if before.released else released
-        answer = numbered_history(run, before.written, small=expected <= SMALL)
+        answer = numbered_history(run, before.written, small=expected <= SMALL_ANSWER)
         if answer is None:
             return Part(str(folder.relative_to(self.folders.root)), (), 0)
         answer.write.mode("overwrite").parquet(str(folder))
         return Part.of(self.folders.root, folder)
 
     def stored(self, query: ContinuousQuery, source: RelationSource, spark: SparkSession) -> DataFrame:
-        """A stored relation: as it is now if it is scanned, else as it was when the query began."""
+        """A stored relation: read again if only SCAN reads it, else as it was when the query started."""
         if source.name in query.scanned and source.name not in self.given:
             return read_frame(spark, source, query.folder)
         path = self.folders.stored(query.name, source.name)
@@ -281,7 +281,7 @@ class Epochs:
         return spark.read.parquet(str(path))
 
     def _late(self, name: str, intent: Intent) -> int:
-        """Sets aside what came too late for a query in the batches of an epoch; how many tuples that were."""
+        """Sets aside the tuples of new batches that are late for a query, and counts them."""
         since = self.query_states[name].since
         if since is None:
             return 0
@@ -292,6 +292,7 @@ class Epochs:
         return count
 
     def _publish(self, epoch: int, answers: dict[str, Part]) -> None:
+        """Hands the answers of an epoch to the sinks, and notes it if all of them have one."""
         for name, part in sorted(answers.items()):
             if name in self.sinks:
                 columns = answer_columns(self.queries[name].operator)
@@ -300,50 +301,50 @@ class Epochs:
             self.folders.set_published(epoch)
 
     def started_at(self, name: str) -> Instant | None:
-        """The start of a query that the checkpoint knows, which need not have been given."""
+        """The start of a query that the checkpoint knows; it may have been chosen by the run."""
         start = self._fingerprints.get(name, {}).get("start")
         return instant(start) if start else None
 
     def forget(self, name: str) -> None:
-        """Leaves a query; what it kept is removed with the next epoch."""
+        """Removes a query; its state is removed with the next epoch."""
         for known in (self.queries, self.sinks, self.query_states, self._fingerprints):
             known.pop(name, None)
         shutil.rmtree(self.folders.stored(name, "x").parent, ignore_errors=True)
 
     @property
     def unclaimed(self) -> set[str]:
-        """Queries that the checkpoint knows and that nobody has asked for in this run."""
+        """Queries of the checkpoint that are not part of this run."""
         return set(self.query_states) - set(self.queries)
 
-    # What nobody needs any more
+    # Cleaning up
 
     def _remove_old(self) -> None:
-        """Removes what no kept commit refers to."""
+        """Removes files that no retained commit refers to."""
         commits = self.folders.commits
-        for number in numbers(commits)[:-KEPT]:
+        for number in numbers(commits)[:-RETAINED_COMMITS]:
             (commits / f"{number}.json").unlink()
-        kept = [record for _, record in newest(commits)]
-        oldest = self.epoch - KEPT + 1
+        retained = [record for _, record in newest(commits)]
+        oldest = self.epoch - RETAINED_COMMITS + 1
         for number in numbers(self.folders.intents):
             if number < oldest:
                 (self.folders.intents / f"{number}.json").unlink()
         used = {
             p["folder"]
-            for record in kept
+            for record in retained
             for s in record["query_states"].values()
             for t in s["tables"].values()
             for p in t["parts"]
         }
-        used |= {p["folder"] for record in kept for p in record["answers"].values()}
+        used |= {p["folder"] for record in retained for p in record["answers"].values()}
         root = self.folders.root
         for folder in [*root.glob("state/*/*/*"), *root.glob("out/*/*")]:
             if str(folder.relative_to(root)) not in used:
                 shutil.rmtree(folder, ignore_errors=True)
-        if len(kept) == KEPT:
-            self._forget_batches(kept[-1])
+        if len(retained) == RETAINED_COMMITS:
+            self._remove_batches(retained[-1])
 
-    def _forget_batches(self, oldest: Record) -> None:
-        """Removes batches that even the oldest kept commit has released as a whole, for all queries."""
+    def _remove_batches(self, oldest: Record) -> None:
+        """Removes batches that all queries had released completely by the oldest retained commit."""
         for name, log in self.ingest_logs.items():
             readers = [q for q, query in self.queries.items() if any(s.name == name for s in query.coming)]
             readers += self.unclaimed

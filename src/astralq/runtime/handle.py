@@ -1,4 +1,4 @@
-"""What a Python user holds of a continuous run."""
+"""The handle of a continuous run, for Python users: stop it, watch it, add and drop queries."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ Query = str | Operator | HasOperator
 
 @dataclass(frozen=True)
 class Status:
-    """Whether a run is going on, and what it answers."""
+    """Whether a run is active, its last epoch, its queries, and why it failed."""
 
     active: bool
     epoch: int
@@ -28,20 +28,20 @@ class Status:
 
 @dataclass(frozen=True)
 class Handle:
-    """A continuous run that goes on in the background."""
+    """A continuous run in the background."""
 
     run: ContinuousRun
     _add: Callable[..., None]
 
     @property
     def status(self) -> Status:
-        """Whether it is going on, its last epoch, and the names of its queries."""
+        """Whether it is active, its last epoch, and the names of its queries."""
         failure = None if self.run.failure is None else str(self.run.failure)
         return Status(self.run.is_active, self.run.epochs.epoch, tuple(self.run.epochs.queries), failure)
 
     @property
     def progress(self) -> RunProgress | None:
-        """How it was getting on after the last epoch; None before the first."""
+        """Its progress after the last epoch; None before the first."""
         return self.run.last_progress
 
     @property
@@ -49,23 +49,22 @@ class Handle:
         return self.run.checkpoint
 
     def stop(self) -> None:
-        """Ends it after the epoch that is under way; with the same checkpoint it can be started again."""
+        """Stops it after the current epoch; started again with the same checkpoint it resumes there."""
         self.run.stop()
         self.run.join(None)
 
     def await_termination(self, timeout: float | None = None) -> bool:
-        """Waits until it has ended, at most so many seconds; whether it has. What went wrong is raised."""
+        """Waits until it has ended, at most `timeout` seconds; False if it has not. Raises the error that ended it."""
         return self.run.join(timeout)
 
     def add_query(self, query: Query, *, name: str, sink: Any = None, **sources: Any) -> None:
-        """One more query while the others go on: from its own START AT, else from where those stand that read the same
-        sources."""
+        """Adds a query. Without START AT it starts after the watermark of the queries that read the same sources."""
         self._add(query, name=name, sink=sink, **sources)
 
     def drop_query(self, name: str) -> None:
-        """One query less."""
+        """Drops a query, with its state."""
         self.run.drop(name)
 
     def heartbeat(self, source: str, t: str | datetime | int) -> None:
-        """Says that nothing of a source at or before an instant will come any more."""
+        """Promises that a source has no more tuples at or before an instant."""
         self.run.heartbeat(source, instant(t))

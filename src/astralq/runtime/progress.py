@@ -1,4 +1,4 @@
-"""How a continuous run is getting on, in numbers: for a person, for a file, and for programs."""
+"""Progress of a continuous run after an epoch: a line for a terminal, a record for a file, values for programs."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ class QueryProgress:
 
     query: str
     watermark: Instant | None  # it has answered up to here, inclusive
-    released: int  # tuples that it has been given
+    released: int  # tuples that it has read
     late: int  # tuples that came too late for it
     written: int  # rows of its answer
     state_rows: int
     state_bytes: int
-    rejected: int = 0  # rows that it cannot use: before its start, or deletions that found nothing
+    rejected: int = 0  # rows that it cannot use: before its start, or deletions that found no row
 
 
 @dataclass(frozen=True)
@@ -27,21 +27,21 @@ class RunProgress:
     """A run after an epoch."""
 
     epoch: int
-    rows: int  # that came in, the rejected ones too
+    rows: int  # rows in, including rejected ones
     rejected: int
-    newest: Instant | None  # the greatest timestamp that has come in
-    seconds: float  # that the epoch took
+    newest: Instant | None  # the greatest timestamp of any source
+    seconds: float  # duration of the epoch
     queries: tuple[QueryProgress, ...]
 
     @property
     def record(self) -> dict[str, Any]:
         """What is written to a file, with times as text."""
-        found = asdict(self)
-        found["newest"] = None if self.newest is None else format_instant(self.newest)
-        for q in found["queries"]:
+        record = asdict(self)
+        record["newest"] = None if self.newest is None else format_instant(self.newest)
+        for q in record["queries"]:
             q["lag_seconds"] = self.lag(q["watermark"])
             q["watermark"] = None if q["watermark"] is None else format_instant(Instant(q["watermark"]))
-        return found
+        return record
 
     def lag(self, watermark: Instant | None) -> float | None:
         """How far a query is behind the newest tuple, in seconds."""

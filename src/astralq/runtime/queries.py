@@ -1,4 +1,4 @@
-"""The queries of a continuous run: where each one stands, and whether it is still the one that a checkpoint is of."""
+"""The queries of a continuous run: what they read, their state after an epoch, and whether a query has changed."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ Source = StreamSource | RelationSource | SensedSource
 
 @dataclass(frozen=True)
 class ContinuousQuery:
-    """A query under a name of its own; paths are relative to its folder."""
+    """A query with a name that is unique in its run; paths in it are relative to its folder."""
 
     name: str
     operator: Operator
@@ -32,7 +32,7 @@ class ContinuousQuery:
     sink: Origin | None = None
 
     def __post_init__(self) -> None:
-        """What it keeps is found again by digests, so that every function in it needs a name, and each its own."""
+        """State tables are named by digests, so every function in the query needs a name, and no two the same."""
         named: dict[str, Operator] = {}
         for op in self.operator.walk():
             if named.setdefault(op.digest, op) != op:
@@ -41,17 +41,17 @@ class ContinuousQuery:
     @property
     def sources(self) -> list[Source]:
         """All its sources, each once."""
-        found = {op.name: op for op in self.operator.walk() if isinstance(op, Source)}
-        return list(found.values())
+        by_name = {op.name: op for op in self.operator.walk() if isinstance(op, Source)}
+        return list(by_name.values())
 
     @property
     def coming(self) -> list[Source]:
-        """Those that tuples or changes come from; the others are stored."""
+        """Its streams and change logs; the other sources are stored."""
         return [s for s in self.sources if not is_stored(s)]
 
     @property
     def scanned(self) -> set[str]:
-        """The stored relations that are looked at by SCAN only, and so are read anew by each scan."""
+        """The stored relations that only SCAN reads; each scan reads them again."""
         seen: dict[str, bool] = {}
         for op in self.operator.walk():
             for child in op.children:
@@ -62,8 +62,8 @@ class ContinuousQuery:
 
     @property
     def scan_periods(self) -> list[Duration]:
-        found = [op.every for op in self.operator.walk() if isinstance(op, Scan)]
-        return found + [
+        scans = [op.every for op in self.operator.walk() if isinstance(op, Scan)]
+        return scans + [
             op.transform_.every
             for op in self.operator.walk()
             if isinstance(op, Domain) and isinstance(op.transform_, Floor)
@@ -75,7 +75,7 @@ class ContinuousQuery:
 
     @property
     def fingerprint(self) -> Record:
-        """What must not change while there is a checkpoint, part by part, so that a change can be told."""
+        """What must not change while a checkpoint exists, in parts, so that an error can name the part that changed."""
         parts = {"query": str(self.operator), "start": "" if self.t0 is None else format_instant(self.t0)}
         for s in self.sources:
             fields = {k: v for k, v in vars(s).items() if k not in ("schema", "readable", "children")}
@@ -85,21 +85,21 @@ class ContinuousQuery:
 
 
 def is_stored(source: Source) -> bool:
-    """Whether a source is a relation that does not come as a log of changes."""
+    """Whether a source is a relation without a change log."""
     return isinstance(source, RelationSource) and source.validity is not Validity.CHANGES
 
 
 @dataclass(frozen=True)
 class QueryState:
-    """Where a query stands after an epoch: up to where it has answered, what it keeps, how much it has written."""
+    """A query after an epoch, as a commit records it: its watermark, its state tables, and its counters."""
 
-    since: Instant | None = None
+    since: Instant | None = None  # it has answered up to here, inclusive; None before its first epoch
     tables: dict[str, Table] = field(default_factory=dict)
     facts: Facts = field(default_factory=dict)
-    written: int = 0
-    late: int = 0
-    released: int = 0
-    rejected: int = 0
+    written: int = 0  # rows of its answer
+    late: int = 0  # tuples that came too late
+    released: int = 0  # tuples that it has read
+    rejected: int = 0  # rows that it cannot use
 
     @staticmethod
     def from_record(record: Record) -> QueryState:
@@ -120,7 +120,7 @@ class QueryState:
 
 
 def check_same(query: ContinuousQuery, before: Record, root: Path) -> None:
-    """An error that says what is different, unless the checkpoint is of this very query."""
+    """Raises an error that says what has changed, unless the checkpoint is of this query."""
     now = query.fingerprint
     changed = list(_differences(before, now))
     if changed:

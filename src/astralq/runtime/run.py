@@ -1,4 +1,4 @@
-"""A continuous run: its ingest logs fill while its epochs follow each other, until it is stopped or all is done."""
+"""A continuous run: its queries and sources, the loop that starts epochs, and how far each epoch advances a query."""
 
 from __future__ import annotations
 
@@ -30,22 +30,22 @@ from astralq.timeline import EPOCH, Duration, Instant, duration, format_instant
 SECOND = duration("1 s")
 
 FEW = 4
-"""Up to how many cores what comes in and what is answered take turns: together both would only be slower."""
+"""Up to so many cores ingest and epochs take turns: at the same time both would be slower."""
 
 
 @dataclass(frozen=True)
 class Settings:
-    """How a run goes on: when it looks for something to do, and when it takes a source to be idle."""
+    """The settings of a run."""
 
-    trigger: Duration = SECOND
-    idle: Duration | None = None
-    once: bool = False
-    always_trim: bool = False
+    trigger: Duration = SECOND  # how often it looks for new input
+    idle: Duration | None = None  # after so long without tuples a source is idle; None: never
+    once: bool = False  # process all available input, then end
+    always_trim: bool = False  # for tests
 
 
 @dataclass
 class ContinuousRun:
-    """Queries that are answered while their sources go on."""
+    """Continuous queries over one checkpoint."""
 
     spark: SparkSession
     checkpoint: Path
@@ -71,9 +71,9 @@ class ContinuousRun:
     # Queries
 
     def open(self, queries: Sequence[tuple[ContinuousQuery, Sink]], *, only: bool = True) -> None:
-        """Takes the checkpoint, finds where it stands, and does again what was left half done.
+        """Locks the checkpoint, recovers from it, adds the queries, and finishes an epoch that was interrupted.
 
-        Other queries that the checkpoint knows are left, unless they are to be added again.
+        With `only`, other queries of the checkpoint are removed from it; else they can be added later.
         """
         self._open.enter_context(self.folders.locked())
         try:
@@ -88,7 +88,7 @@ class ContinuousRun:
             raise
 
     def add(self, query: ContinuousQuery, sink: Sink) -> None:
-        """One more query, also while the others run; sources that are new begin to come in."""
+        """Adds a query, also to a run that is active, and starts the sources that are new."""
         if query.operator.kind is Kind.WINDOWS:
             raise PlanError("a stream of windows is not an answer", hint="stream it: RSTREAM(…)")
         if not re.fullmatch(r"[A-Za-z0-9_][A-Za-z0-9_.-]*", query.name):
@@ -104,7 +104,7 @@ class ContinuousRun:
             shared = [self.epochs.query_states[q].since for q in self.epochs.queries if self._share(q, query)]
             released_until = max((s for s in shared if s is not None), default=None)
             if not known and query.t0 is None and released_until is not None:
-                # What the others have released may be gone: it starts where they stand.
+                # Batches that the others have released may be removed already, so it starts after their watermark.
                 query = replace(query, t0=Instant(released_until + 1))
             self._check_sources(query, begins=not known)
             new = {s.name: self._open_log(s, query) for s in query.coming if s.name not in self.epochs.ingest_logs}
@@ -117,7 +117,7 @@ class ContinuousRun:
         self.wake.set()
 
     def _check_sources(self, query: ContinuousQuery, *, begins: bool) -> None:
-        """A name is one source in a run; and a query that begins cannot ask for what is gone."""
+        """Two sources of a run cannot share a name, and a new query cannot start before the oldest retained batch."""
         for source in query.sources:
             if self._sources.get(source.name, source) != source:
                 raise PlanError(f"{source.name!r} is another source in this run", hint="choose another name for it")
@@ -131,7 +131,7 @@ class ContinuousRun:
                     )
 
     def drop(self, name: str) -> None:
-        """One query less; what it kept is removed with the next epoch, and sources that nobody reads stop."""
+        """Drops a query and stops the sources that only it read; its state is removed with the next epoch."""
         with self._steps:
             if name not in self.epochs.queries:
                 raise PlanError(f"there is no query {name!r}", hint=f"there are {', '.join(self.epochs.queries)}")
@@ -143,12 +143,14 @@ class ContinuousRun:
                     log.query.stop()
 
     def _share(self, name: str, query: ContinuousQuery) -> bool:
+        """Whether two queries read a common stream or change log."""
         mine = {s.name for s in query.coming}
         return any(s.name in mine for s in self.epochs.queries[name].coming)
 
     # Sources
 
     def _open_log(self, source: Source, query: ContinuousQuery) -> IngestLog:
+        """The ingest log of a source, with the batches of earlier runs."""
         made: list[IngestLog] = []
 
         def last() -> Instant:
@@ -157,16 +159,16 @@ class ContinuousRun:
             released = [self.epochs.query_states[q].since for q in readers]
             return max([EPOCH, *seen, *(s for s in released if s is not None)])
 
-        found = self._input(source, query, last)
+        input_ = self._input(source, query, last)
         few = self.spark.sparkContext.defaultParallelism <= FEW
         gate = self.epochs.gate if few else None
         change = source.change if isinstance(source, RelationSource) else None
         log = IngestLog(
-            source.name, self.folders, found.schema, found.doubles, found.read, self.wake, gate, found.files, change
+            source.name, self.folders, input_.schema, input_.doubles, input_.read, self.wake, gate, input_.files, change
         )
         made.append(log)
         log.load()
-        self._inputs[source.name] = found
+        self._inputs[source.name] = input_
         return log
 
     def _input(self, source: Source, query: ContinuousQuery, last: Callable[[], Instant]) -> Input:
@@ -179,7 +181,7 @@ class ContinuousRun:
         return open_input(self.spark, source, query.folder, last)
 
     def _listen(self, log: IngestLog) -> None:
-        """Starts the streaming query of a source; what is there at once is taken at once."""
+        """Starts the streaming query of a source; one that does not stream is written as batch 0."""
         stream = self._inputs[log.name].stream
         if stream is None:
             if 0 not in log.manifests:
@@ -194,10 +196,10 @@ class ContinuousRun:
             writer = writer.trigger(processingTime=f"{max(1, self.settings.trigger // 1000)} milliseconds")
         log.query = writer.start()
 
-    # Steps
+    # Epochs
 
     def step(self, *, closing: bool = False) -> bool:
-        """An epoch, if there is something to do."""
+        """Runs an epoch if a query can advance or tuples are late; whether it did."""
         with self._steps:
             for log in self.epochs.ingest_logs.values():
                 log.check()
@@ -211,6 +213,7 @@ class ContinuousRun:
             return True
 
     def _target(self, name: str, closing: bool) -> TargetWatermark | None:
+        """How far a query can advance; None if it cannot."""
         query, since = self.epochs.queries[name], self.epochs.query_states[name].since
         if closing:
             return TargetWatermark(self._last_instant(query, since), closing=True)
@@ -218,7 +221,7 @@ class ContinuousRun:
         sources = [self._progress(s) for s in query.coming]
         marks = [p.watermark(now, self.began) for p in sources]
         if all(m == MAX_WATERMARK for m in marks):
-            # Only logs of changes, or sources that never came: then these are all there is to wait for.
+            # Only change logs that were read to their end, and idle sources without a tuple: the change logs decide.
             marks = [replace(p, waits=True).watermark(now, self.began) for p in sources]
         until = watermark(marks, since, query.ticks)
         if until is None or until == since or (query.t0 is not None and until < query.t0):
@@ -226,38 +229,39 @@ class ContinuousRun:
         return TargetWatermark(until)
 
     def _progress(self, source: Source) -> SourceProgress:
+        """What is known of a source now."""
         log = self.epochs.ingest_logs[source.name]
-        # What is stamped when it arrives is not before now, unless it is just being taken.
+        # Read before the manifests: a batch that is being written has timestamps before now, and no manifest yet.
         now, taking = clock(), log.taking
         manifests = [m for m in list(log.manifests.values()) if m.last is not None]
         greatest = max((m.last for m in manifests if m.last is not None), default=None)
         arrived = max((m.arrived for m in manifests), default=None)
         lateness = source.lateness if isinstance(source, StreamSource) else NOTHING
         waits = not (isinstance(source, RelationSource) and log.caught_up)
-        # All sites have been asked for a tick when its batch is there.
+        # The batch of a tick has the readings of all its sites.
         beat = greatest if isinstance(source, SensedSource) else self._heartbeats.get(source.name)
         if on_arrival(source) and greatest is not None and not taking:
             beat = Instant(now - 1)
         idle = idle_after(source, None if isinstance(source, SensedSource) else self.settings.idle)
         if not log.caught_up:
-            arrived = clock()  # something is on its way
+            arrived = clock()  # input is on its way, so the source is not idle
         return SourceProgress(greatest, arrived, lateness, idle, waits, beat)
 
     def _last_instant(self, query: ContinuousQuery, since: Instant | None) -> Instant:
-        """The greatest timestamp of any source, as a batch run would find it."""
+        """The greatest timestamp of any source, where a batch run would end."""
         t0 = EPOCH if query.t0 is None else query.t0
-        found = [t0, *([] if since is None else [since])]
+        instants = [t0, *([] if since is None else [since])]
         for source in query.coming:
             manifests = list(self.epochs.ingest_logs[source.name].manifests.values())
-            found += [m.last for m in manifests if m.last is not None]
+            instants += [m.last for m in manifests if m.last is not None]
         stored = [s for s in query.sources if isinstance(s, RelationSource) and s.valid_from is not None]
         if stored:
             frames = {s.name: self.epochs.stored(query, s, self.spark) for s in stored}
-            found += [t.last for t in Sources(frames).times(stored, t0) if t.last is not None]
-        return max(found)
+            instants += [t.last for t in Sources(frames).times(stored, t0) if t.last is not None]
+        return max(instants)
 
     def _late(self, offsets: dict[str, int]) -> bool:
-        """Whether tuples have come too late for some query."""
+        """Whether new batches have late tuples for some query."""
         for name, query in self.epochs.queries.items():
             since = self.epochs.query_states[name].since
             for source in query.coming:
@@ -268,20 +272,20 @@ class ContinuousRun:
         return False
 
     def heartbeat(self, source: str, t: Instant) -> None:
-        """Says that nothing of a source at or before an instant will come any more."""
+        """Promises that a source has no more tuples at or before an instant."""
         self._heartbeats[source] = max(t, self._heartbeats.get(source, t))
         self.wake.set()
 
     # The loop
 
     def listen(self) -> None:
-        """Lets the sources come in."""
+        """Starts the streaming queries of all sources."""
         self.began = clock()
         for log in self.epochs.ingest_logs.values():
             self._listen(log)
 
     def work(self) -> None:
-        """Takes epoch after epoch until it is stopped, or with `once` until all that was there has been answered."""
+        """Runs epochs until it is stopped, or with `once` until all available input has been processed."""
         if self.settings.once:
             for log in list(self.epochs.ingest_logs.values()):
                 if log.query is not None:
@@ -303,7 +307,7 @@ class ContinuousRun:
             self.step()
 
     def start(self) -> None:
-        """Goes on in the background."""
+        """Runs in a background thread."""
         try:
             self.listen()
         except BaseException:
@@ -321,7 +325,7 @@ class ContinuousRun:
             self.close()
 
     def join(self, timeout: float | None) -> bool:
-        """Waits until it has ended; False if it has not within so many seconds. What went wrong is raised."""
+        """Waits until it has ended, at most `timeout` seconds; False if it has not. Raises the error that ended it."""
         if self._thread is not None:
             self._thread.join(timeout)
             if self._thread.is_alive():
@@ -335,24 +339,25 @@ class ContinuousRun:
         return self._thread is not None and self._thread.is_alive()
 
     def ask_to_stop(self) -> None:
-        """Lets it end after the epoch that is under way, without waiting for that."""
+        """Asks it to end after the current epoch, and does not wait."""
         self.stopping.set()
         self.wake.set()
 
     def stop(self) -> None:
-        """Ends after the epoch that is under way."""
+        """Ends it after the current epoch, and waits for that."""
         self.ask_to_stop()
         if self._thread is not None and self._thread is not threading.current_thread():
             self._thread.join()
 
     def close(self) -> None:
-        """Stops all sources and lets the checkpoint go."""
+        """Stops all sources and unlocks the checkpoint."""
         for log in self.epochs.ingest_logs.values():
             if log.query is not None and log.query.isActive:
                 log.query.stop()
         self._open.close()
 
     def _report(self) -> None:
+        """Hands the progress after an epoch to `on_progress`."""
         epochs = self.epochs
         queries = tuple(
             QueryProgress(q, s.since, s.released, s.late, s.written, s.rows, s.size, s.rejected)

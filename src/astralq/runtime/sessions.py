@@ -1,28 +1,28 @@
-"""Two sessions for epochs: most are small, and then planning and compiling take far longer than computing."""
+"""Two Spark sessions for epochs: small epochs, which are most, run without code generation, large ones with it."""
 
 from __future__ import annotations
 
 from pyspark.sql import SparkSession
 
 LARGE = 100_000
-"""From so many new rows on, an epoch is worth compiling."""
+"""From so many rows on, code generation pays off."""
 
 _QUICK = {
-    # Every epoch is another plan: its instants stand in it. Interpreted, it need not be compiled first.
+    # Every epoch has another plan, because its instants are literals: compiling would take longer than running.
     "spark.sql.codegen.wholeStage": "false",
     "spark.sql.codegen.factoryMode": "NO_CODEGEN",
     "spark.sql.subexpressionElimination.enabled": "false",
-    # Planned once: there is nothing to learn from the sizes of small tables.
+    # Plan once: the sizes of small tables tell the optimizer nothing.
     "spark.sql.adaptive.enabled": "false",
     "spark.sql.constraintPropagation.enabled": "false",
-    # Notes that only those need who look into the folder.
+    # No _SUCCESS files: nothing reads them in a checkpoint.
     "mapreduce.fileoutputcommitter.marksuccessfuljobs": "false",
 }
 _BOTH = {"spark.sql.session.timeZone": "UTC", "spark.sql.ansi.enabled": "true"}
 
 
 class Sessions:
-    """The sessions of a run; they share its context with the user's, and change none of its settings."""
+    """The sessions of a run. They share the SparkContext of the user's session and leave its settings alone."""
 
     def __init__(self, spark: SparkSession) -> None:
         self.compiled = spark
@@ -33,7 +33,8 @@ class Sessions:
             self.quick.conf.set(name, value)
 
     def of(self, rows: int) -> SparkSession:
-        """The session for an epoch with so many new rows."""
-        found = self.quick if rows < LARGE else self.compiled
-        found.createDataFrame([], "x int")  # makes it this thread's own: functions are registered with that one
-        return found
+        """The session for an epoch that reads so many rows."""
+        session = self.quick if rows < LARGE else self.compiled
+        # Makes it active in this thread: functions are registered with the active session.
+        session.createDataFrame([], "x int")
+        return session

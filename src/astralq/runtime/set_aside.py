@@ -1,4 +1,4 @@
-"""What a query cannot use of what came in: tuples that are late or before its start, deletions that find nothing."""
+"""Writes down what a query cannot use: late tuples, tuples before its start, and deletions that find no row."""
 
 from __future__ import annotations
 
@@ -29,13 +29,13 @@ def late(
     since: Instant,
     epoch: int,
 ) -> int:
-    """Writes down what came too late for a query in the batches of an epoch; how many tuples that were."""
+    """Writes down the tuples of new batches that are late for a query, at or before `since`, and counts them."""
     batches = [m for m in new if m.first is not None and m.first <= since]
     if not batches:
         return 0
-    target = folders.late(log.name, name, epoch)
-    log.rows_of(spark, batches).where(col("_t") <= since).write.mode("overwrite").parquet(str(target))
-    return Part.of(folders.root, target).rows
+    folder = folders.late(log.name, name, epoch)
+    log.rows_of(spark, batches).where(col("_t") <= since).write.mode("overwrite").parquet(str(folder))
+    return Part.of(folders.root, folder).rows
 
 
 def before_start(spark: SparkSession, folders: Folders, query: ContinuousQuery, new: EpochInput, epoch: int) -> int:
@@ -66,8 +66,9 @@ def unmatched(folders: Folders, name: str, memory: Notes, new: EpochInput, epoch
     return count
 
 
-def _rejected(rows: DataFrame, reason: str, target: Path) -> int:
+def _rejected(rows: DataFrame, reason: str, folder: Path) -> int:
+    """Writes rows as JSON with the reason, and counts them."""
     row = F.to_json(F.struct(*(col(f"`{c}`") for c in rows.columns if c not in ("_t", "_i", "_n"))))
     written = rows.select(lit(reason).alias("reason"), row.alias("row"))
-    written.write.mode("overwrite").json(str(target))
-    return sum(1 for f in target.glob("part-*") for _ in f.open(encoding="utf-8"))
+    written.write.mode("overwrite").json(str(folder))
+    return sum(1 for f in folder.glob("part-*") for _ in f.open(encoding="utf-8"))

@@ -1,4 +1,4 @@
-"""Where answers go: files, Kafka, a terminal, a Python callback. An epoch that is published again changes nothing."""
+"""Sinks, where answers go: exactly-once to files, at-least-once to Kafka, the terminal and Python callbacks."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from astralq.schema import Attribute
 from astralq.spark.encoding.columns import col, lit
 
 Callback = Callable[[DataFrame, int], None]
-"""What a user gives: called with the rows of an epoch, which have their place in the answer as _n, and its number."""
+"""A user's function: called with the rows of an epoch, each with its place in the answer as _n, and its number."""
 
 
 @dataclass(frozen=True)
@@ -44,7 +44,7 @@ class Staged:
         return self.spark.read.parquet(*self.part.paths(self.root))
 
     def rows(self) -> Iterator[Values]:
-        """The rows in their order as plain values, without their place; to print them."""
+        """The rows in order as plain values, without _n."""
         for path in self.part.paths(self.root):
             for batch in pq.ParquetFile(path).iter_batches(columns=[a.name for a in self.columns]):
                 columns = [_plain(c).to_pylist() for c in batch.columns]
@@ -58,22 +58,22 @@ def _plain(column: Any) -> Any:
 
 @runtime_checkable
 class Sink(Protocol):
-    """What takes the answers of one query."""
+    """Takes the answers of one query."""
 
     def publish(self, staged: Staged) -> None:
-        """Hands on the rows of an epoch; it may have been done before, as a whole or in part."""
+        """Publishes the rows of an epoch. After a crash the last epoch may be published again, with its number."""
 
 
 @dataclass(frozen=True)
 class FileSink:
-    """A folder with a file for each epoch that has an answer, in order by name; each appears once, as a whole."""
+    """A folder with files for each epoch that has an answer, in order by name; each is renamed into place once."""
 
     folder: Path
     format: str
-    write: Callable[[Staged, Path], None] | None = None  # for text; parquet is there already
+    write: Callable[[Staged, Path], None] | None = None  # for text; parquet files are linked from the checkpoint
 
     def has_answers_of(self, query: str) -> bool:
-        """Whether there are answers of a query of this name already."""
+        """Whether the folder has answers of a query of this name."""
         return any(self.folder.glob(f"{query}-*.{self.format}"))
 
     def publish(self, staged: Staged) -> None:
@@ -95,7 +95,7 @@ class FileSink:
 
 
 def _link(source: Path, target: Path) -> None:
-    """The same file under another name; a copy where that is in another file system."""
+    """Links a file to another name; copies it if the file system cannot link."""
     target.unlink(missing_ok=True)
     try:
         os.link(source, target)
@@ -112,8 +112,10 @@ def _sync(path: Path) -> None:
 
 @dataclass(frozen=True)
 class KafkaSink:
-    """A topic of JSON objects; the key query/t/i/position is the same whenever a row is sent, and positions only grow
-    within a partition of the topic, so that a reader can drop what it has seen."""
+    """A topic of JSON objects. At least once: after a crash the last epoch is sent again with the same keys.
+
+    The key is query/t/i/position. Positions increase within a partition, so a reader can drop repeated rows.
+    """
 
     topic: str
     options: tuple[tuple[str, str], ...]
@@ -125,7 +127,7 @@ class KafkaSink:
         )
         shown = [col(f"`{c}`") for c in df.columns if c != "_n"]
         value = F.to_json(F.struct(*shown), {"ignoreNullFields": "false", "timestampFormat": _ISO})
-        # One task sends them: several would mix up their order within a partition of the topic.
+        # One task sends all rows: several would interleave within a partition of the topic.
         rows = df.coalesce(1).sortWithinPartitions("_n").select(key.alias("key"), value.alias("value"))
         rows.write.format("kafka").option("topic", self.topic).options(**dict(self.options)).save()
 
@@ -135,7 +137,7 @@ _ISO = "yyyy-MM-dd'T'HH:mm:ss.SSSSSSXXX"
 
 @dataclass(frozen=True)
 class CallbackSink:
-    """A Python function; after a crash it may be called again with the last epoch, under the same number."""
+    """A Python function. At least once: after a crash it may be called again with the last epoch and its number."""
 
     callback: Callback
 
@@ -144,7 +146,7 @@ class CallbackSink:
 
 
 def sink_of(sink: Origin, folder: Path, text: Callable[[Origin, Staged, Path], None]) -> Sink:
-    """The sink that INSERT INTO names; `text` writes csv and json as a batch run does."""
+    """The sink that INSERT INTO names; `text` writes csv and json files."""
     check_sink(sink)
     if sink.format == "kafka":
         return KafkaSink(sink.path, sink.options)

@@ -1,4 +1,4 @@
-"""Answers of epochs as text: the same lines that a batch run writes."""
+"""Answers of epochs as csv and json files, with the same lines that a batch run writes."""
 
 from __future__ import annotations
 
@@ -11,6 +11,6 @@ from astralq.runtime.sinks import Staged
 
 
 def write_text_file(sink: Origin, staged: Staged, path: Path) -> None:
-    """An epoch's answer as csv or json."""
+    """Writes an epoch's answer as csv or json."""
     with path.open("w", encoding="utf-8", newline="") as f:
         f.writelines(lines_for(sink, Answer(1, "", staged.columns, staged.rows())))

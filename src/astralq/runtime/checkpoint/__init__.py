@@ -1,1 +1,1 @@
-"""What survives a crash: folders, records, state tables, and failpoints."""
+"""The checkpoint: its folders, its records, state tables in files, and failpoints for the crash tests."""

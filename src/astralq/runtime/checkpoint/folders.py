@@ -1,4 +1,4 @@
-"""The checkpoint directory: what is where, and that only one run uses it."""
+"""The checkpoint directory: its layout, its lock, and the version of its format."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from pathlib import Path
 from astralq.errors import AstralError
 
 VERSION = 3
-"""Of the format of checkpoints. 2: state tables are named by digests. 3: records and folders have new names."""
+"""The version of the format. 2: state tables are named by digests. 3: folders and keys of records have new names."""
 
 
 class CheckpointError(AstralError):
@@ -20,7 +20,7 @@ class CheckpointError(AstralError):
 
 @dataclass(frozen=True)
 class Folders:
-    """The places in a checkpoint directory.
+    """The paths in a checkpoint directory.
 
     >>> Folders(Path("/c")).batch("s", 3)
     PosixPath('/c/in/s/3')
@@ -30,24 +30,24 @@ class Folders:
 
     @property
     def intents(self) -> Path:
-        """One record for each epoch: what it takes in, and up to where."""
+        """One record for each epoch that was started: its offsets and target watermarks."""
         return self.root / "intent"
 
     @property
     def commits(self) -> Path:
-        """One record for each epoch that is done."""
+        """One record for each epoch that is complete."""
         return self.root / "commit"
 
     def batch(self, source: str, batch: int) -> Path:
-        """The rows of one batch of a source, as they came."""
+        """The rows of one batch in the ingest log of a source."""
         return self.root / "in" / source / str(batch)
 
     def manifests(self, source: str) -> Path:
-        """One record for each batch that is there as a whole."""
+        """One record for each batch that is complete."""
         return self.root / "in" / source / "manifest"
 
     def rejected(self, source: str, batch: int) -> Path:
-        """Rows that cannot be used, with the reason."""
+        """Rows of a batch that no query can use, with the reason."""
         return self.root / "rejected" / source / str(batch)
 
     def refused(self, source: str, query: str, epoch: int) -> Path:
@@ -55,22 +55,23 @@ class Folders:
         return self.root / "rejected" / source / f"{query}-{epoch}"
 
     def late(self, source: str, query: str, epoch: int) -> Path:
-        """Tuples that came after their instant had been released."""
+        """Tuples that came after the query's watermark had passed them."""
         return self.root / "late" / source / f"{query}-{epoch}"
 
     def stored(self, query: str, source: str) -> Path:
-        """A stored relation as it was when the query began."""
+        """A stored relation as it was when the query started."""
         return self.root / "stored" / query / source
 
     def reader(self, source: str) -> Path:
-        """Spark's own notes on what it has read."""
+        """Spark's checkpoint of a source's streaming query."""
         return self.root / "spark" / source
 
     def readings(self, source: str) -> Path:
-        """What each sensor gave at each tick."""
+        """Readings of sensors that are not in the ingest log yet."""
         return self.root / "sensed" / source
 
     def state(self, query: str, edge: str, epoch: int, part: str) -> Path:
+        """One part of a state table."""
         return self.root / "state" / query / edge / f"{epoch}-{part}"
 
     def staged(self, query: str, epoch: int) -> Path:
@@ -78,7 +79,7 @@ class Folders:
         return self.root / "out" / query / str(epoch)
 
     def set_published(self, epoch: int) -> None:
-        """Notes that an epoch has been published; a note that is lost only means that it is published again."""
+        """Notes that an epoch has been published. If the note is lost, the epoch is published again."""
         note = self.root / "published.new"
         note.write_text(str(epoch))
         note.replace(self.root / "published")
@@ -89,7 +90,7 @@ class Folders:
 
     @contextmanager
     def locked(self) -> Iterator[None]:
-        """Keeps all others out, until the process ends."""
+        """Locks the checkpoint against other runs; the lock ends with the process."""
         self.root.mkdir(parents=True, exist_ok=True)
         with (self.root / "lock").open("w") as handle:
             try:
@@ -105,7 +106,7 @@ class Folders:
             yield
 
     def _check_version(self) -> None:
-        """A checkpoint is gone on with by a program that names its tables and records as this one does."""
+        """Refuses a checkpoint of another format; one without a version is of the first."""
         note = self.root / "version"
         if not note.exists() and not (self.commits.is_dir() and any(self.commits.iterdir())):
             note.write_text(f"{VERSION}\n")

@@ -1,4 +1,4 @@
-"""Small records that survive a crash: JSON with a checksum, synced, and put into place by one rename."""
+"""Small records that survive a crash: JSON with a checksum, synced, and renamed into place."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ class CorruptRecordError(AstralError):
 
 
 def write_record(path: Path, record: Record) -> None:
-    """Writes a record so that after a crash it is there as a whole, or not at all."""
+    """Writes a record atomically: after a crash it is complete, or not there."""
     body = json.dumps(record, sort_keys=True, separators=(",", ":"))
     text = json.dumps({"sum": _sum(body), "record": body})
     temporary = path.with_name(f".{path.name}.new")
@@ -33,7 +33,7 @@ def write_record(path: Path, record: Record) -> None:
 
 
 def read_record(path: Path) -> Record:
-    """A record, or an error if it is not whole."""
+    """Reads a record; an error if its checksum does not match."""
     try:
         outer = json.loads(path.read_text(encoding="utf-8"))
         body = outer["record"]
@@ -42,12 +42,12 @@ def read_record(path: Path) -> Record:
         whole = False
     if not whole:
         raise CorruptRecordError(f"{path} is damaged", hint="it is not used; the one before it is")
-    found: Record = json.loads(body)
-    return found
+    record: Record = json.loads(body)
+    return record
 
 
 def newest(folder: Path) -> Iterator[tuple[int, Record]]:
-    """The whole records of a folder, N.json, newest first; damaged ones are passed over."""
+    """The records N.json of a folder, newest first, without damaged ones."""
     for number in reversed(numbers(folder)):
         try:
             yield number, read_record(folder / f"{number}.json")
@@ -68,15 +68,15 @@ def _sum(body: str) -> str:
 
 def file_sum(path: Path) -> int:
     """A checksum of a file's bytes."""
-    found = 0
+    sum_ = 0
     with path.open("rb") as f:
         while block := f.read(1 << 20):
-            found = zlib.crc32(block, found)
-    return found
+            sum_ = zlib.crc32(block, sum_)
+    return sum_
 
 
 def sync_folder(path: Path) -> None:
-    """What was renamed into a folder is there after a crash of the machine, too."""
+    """Makes renames into a folder survive a crash of the machine."""
     handle = os.open(path, os.O_RDONLY)
     try:
         os.fsync(handle)

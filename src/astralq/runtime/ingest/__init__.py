@@ -1,1 +1,1 @@
-"""How tuples come in: one streaming query for each source, its log, and the watermark."""
+"""Ingest: one streaming query for each source, its log, what an epoch reads of it, and the watermark."""

@@ -1,7 +1,6 @@
-"""How each kind of source comes in: a streaming DataFrame, and how its batches become rows with timestamps.
+"""Inputs: for each kind of source a streaming DataFrame, and what turns its batches into rows with timestamps.
 
-A batch of files is the list of their names: the rows are read by the same readers as in a batch run, so that the same
-file gives the same rows in both.
+For files Spark only lists the names. The readers of batch runs read them, so a file gives the same rows in both.
 """
 
 from __future__ import annotations
@@ -36,51 +35,50 @@ Source = StreamSource | RelationSource
 Read = Callable[[DataFrame, int], DataFrame]
 
 OURS = ("idle", "value", "sep")
-"""Options of Kafka and rate that are for this program, not for Spark."""
+"""Options of Kafka and rate sources that are ours, and are not handed to Spark."""
 
 _AGE = "36500d"
-"""Files are read however old they are: Spark passes over those older than a week without a word."""
-
+"""No file is too old: by default Spark ignores files that are a week older than the newest, without a warning."""
 
 _FILE = "path STRING, modificationTime TIMESTAMP, length BIGINT, content BINARY"
-"""What Spark says of a file; its content is not read, as nobody asks for it."""
+"""The columns of Spark's binaryFile source. Only the path is selected, so the content is not read."""
 
 
 @dataclass(frozen=True)
 class Files:
-    """Where a batch is files that can be read again as they are: which ones, and how they are read."""
+    """How the ingest log links a batch of files instead of copying its rows: which files, and how to read them."""
 
     of: Callable[[DataFrame], list[Path]]
     read: Callable[[SparkSession, Sequence[Path]], DataFrame]  # rows with _t, _problem and _row
-    time: str | None  # the column that is the timestamp as it is
+    time: str | None  # the column that is the timestamp without conversion; None if it has a UNIT
 
 
 @dataclass(frozen=True)
 class Input:
-    """A source as it comes in: its batches, None where all is there at once, and what makes rows of them."""
+    """The input of a source: its streaming DataFrame, and what turns a batch into rows."""
 
-    stream: DataFrame | None
+    stream: DataFrame | None  # None if the source is one batch, complete from the start
     read: Read
     schema: StructType
-    doubles: tuple[str, ...]
+    doubles: tuple[str, ...]  # attributes whose ranges are measured
     files: Files | None = None
 
 
 def idle_after(source: Source | SensedSource, default: Duration | None) -> Duration | None:
-    """After how long without tuples a source holds nobody back: OPTIONS (idle = '10 seconds')."""
+    """After how long without tuples a source is idle: OPTIONS (idle = '10 seconds'), else the default."""
     given = "" if source.origin is None else source.origin.option("idle", "")
     return duration(given) if given else default
 
 
 def log_schema(spark: SparkSession, source: Source | SensedSource, *further: str) -> StructType:
-    """The attributes, the timestamp, and what else a kind of source adds."""
+    """The columns of an ingest log: the attributes, the timestamp _t, and those that a kind of source adds."""
     types = [f"`{a.name}` {spark_type(a.type)}" for a in source.declared]
     text = ", ".join([*types, "_t BIGINT", *(f"{name} BIGINT" for name in further)])
     return spark.createDataFrame([], text).schema
 
 
 def open_input(spark: SparkSession, source: Source, folder: Path, last: Callable[[], Instant]) -> Input:
-    """The input of a pushed stream or a log of changes; `last` says up to when tuples were stamped on arrival."""
+    """The input of a pushed stream or a change log; `last` is the greatest timestamp given on arrival so far."""
     origin = followed_origin(source)
     doubles = tuple(a.name for a in source.declared if a.type.name == "DOUBLE")
     further: tuple[str, ...] = ()
@@ -99,7 +97,7 @@ def open_input(spark: SparkSession, source: Source, folder: Path, last: Callable
 
 
 def _stamped(source: Source, read: Read, last: Callable[[], Instant], further: tuple[str, ...]) -> Read:
-    """Rows with their timestamps: an attribute's, or the time of their arrival."""
+    """Adds timestamps to rows: from an attribute, or the time of arrival."""
 
     def stamped(df: DataFrame, batch: int) -> DataFrame:
         arrived = lit(max(clock(), last() + 1)) if on_arrival(source) else None
@@ -109,7 +107,7 @@ def _stamped(source: Source, read: Read, last: Callable[[], Instant], further: t
 
 
 def on_arrival(source: Source | SensedSource) -> bool:
-    """Whether tuples are stamped when they arrive."""
+    """Whether tuples get their timestamps on arrival."""
     return isinstance(source, StreamSource) and source.timestamp is None
 
 
@@ -131,7 +129,7 @@ def _files(spark: SparkSession, source: Source, origin: Origin, folder: Path) ->
     path = origin.path.removeprefix("file://")
     local = "://" not in path
     bases = [b for b in (folder, Path.cwd()) if (b / path).exists() or glob.glob(str(b / path))] if local else []
-    # Spark's own working directory need not be ours.
+    # Absolute, because Spark may have another working directory.
     place = str(((bases[0] if bases else folder) / path).absolute()) if local else path
     if "://" not in path and not bases and not any(c in path for c in "*?[{"):
         raise DataError(
@@ -143,7 +141,7 @@ def _files(spark: SparkSession, source: Source, origin: Origin, folder: Path) ->
     options = {"maxFileAge": _AGE, "maxFilesPerTrigger": "1000", **wanted}
     alone = bool(bases) and Path(place).is_file()
     if alone:
-        # Spark follows folders: the one that the file is in, and in it this file only.
+        # Spark only follows folders: follow the parent, and filter for this file.
         options["pathGlobFilter"] = re.sub(r"([\\*?\[\]{}])", r"\\\1", Path(place).name)
         place = str(Path(place).parent)
     reader = spark.readStream.format("binaryFile").schema(_FILE).options(**options)
@@ -153,19 +151,19 @@ def _files(spark: SparkSession, source: Source, origin: Origin, folder: Path) ->
     def read(df: DataFrame, batch: int) -> DataFrame:
         paths = _paths(df)
         chosen = sorted(p for p in paths if alone or p.name.endswith(suffixes))
-        found, refused = read_some(df.sparkSession, source, chosen) if chosen else (None, {})
+        rows, refused = read_some(df.sparkSession, source, chosen) if chosen else (None, {})
         empty = _nothing(df.sparkSession, source)
-        frames = [empty if found is None else found]
+        frames = [empty if rows is None else rows]
         if refused:
-            told = [(reason, str(path)) for path, reason in refused.items()]
-            frames.append(df.sparkSession.createDataFrame(told, f"{PROBLEM} string, {ROW} string"))
+            problems = [(reason, str(path)) for path, reason in refused.items()]
+            frames.append(df.sparkSession.createDataFrame(problems, f"{PROBLEM} string, {ROW} string"))
         return reduce(lambda a, b: a.unionByName(b, allowMissingColumns=True), frames)
 
     return stream, read
 
 
 def _paths(df: DataFrame) -> list[Path]:
-    """The files of a batch: only their names come to the driver."""
+    """The files of a batch; only their names are collected."""
     return [Path(re.sub(r"^file:(//)?", "", r.path)) for r in df.collect()]
 
 
@@ -174,16 +172,17 @@ def _files_of(source: Source) -> Files:
         return sorted(p for p in _paths(df) if p.name.endswith(".parquet"))
 
     def read(spark: SparkSession, paths: Sequence[Path]) -> DataFrame:
-        found, refused = read_some(spark, source, paths)
-        if refused or found is None:
+        rows, refused = read_some(spark, source, paths)
+        if refused or rows is None:
             raise DataError("; ".join(refused.values()))
-        return _with_times(source, found, None)
+        return _with_times(source, rows, None)
 
     name = source.timestamp if isinstance(source, StreamSource) else source.at
     return Files(of, read, name if source.unit is None else None)
 
 
 def _nothing(spark: SparkSession, source: Source) -> DataFrame:
+    """No rows, with the columns that a reader gives."""
     types = [f"c{k} {spark_type(a.type)}" for k, a in enumerate(source.declared)]
     return spark.createDataFrame([], ", ".join([*types, f"{PROBLEM} string", f"{ROW} string"]))
 
@@ -192,7 +191,7 @@ def _nothing(spark: SparkSession, source: Source) -> DataFrame:
 
 
 def _kafka(spark: SparkSession, source: Source, origin: Origin) -> tuple[DataFrame, Read]:
-    """A topic whose values are JSON objects or lines of CSV; the order of equal timestamps is that of the topic."""
+    """A topic whose values are JSON objects or CSV lines; equal timestamps are ordered by partition and offset."""
     form = kafka_form(origin, described(source))
     given = {k: v for k, v in origin.options if k.lower() not in OURS}
     options = {"startingOffsets": "earliest", "failOnDataLoss": "true", **given}
@@ -201,7 +200,7 @@ def _kafka(spark: SparkSession, source: Source, origin: Origin) -> tuple[DataFra
     sep = origin.option("sep", ",")
 
     def read(df: DataFrame, batch: int) -> DataFrame:
-        # Offsets of one partition increase, and partitions come one behind the other.
+        # Ordered by partition, then by offset.
         numbered = df.withColumn("_n", col("partition").cast("bigint") * lit(2**48) + col("offset"))
         return _lines(numbered, source.declared, form, sep)
 
@@ -209,7 +208,7 @@ def _kafka(spark: SparkSession, source: Source, origin: Origin) -> tuple[DataFra
 
 
 def _lines(df: DataFrame, schema: Schema, form: str, sep: str) -> DataFrame:
-    """Lines of text as rows with their problems."""
+    """Parses lines of text into rows, each with its problem if it has one."""
     names = [f"_v{k}" for k in range(len(schema))]
     if form == "json":
         fields = ", ".join(f"`{a.name}`: STRING" for a in schema)
@@ -232,11 +231,11 @@ def _lines(df: DataFrame, schema: Schema, form: str, sep: str) -> DataFrame:
     return reading.with_problems(schema, kept)
 
 
-# Spark's own source of rows, and Python's
+# Spark's rate source, Python callables and DataFrames
 
 
 def _rate(spark: SparkSession, source: Source, origin: Origin) -> tuple[DataFrame, Read]:
-    """So many rows a second, with the columns timestamp and value."""
+    """Spark's rate source: rows at a fixed rate, with the columns timestamp and value."""
     options = {k: v for k, v in origin.options if k.lower() not in OURS}
     if origin.path.strip():
         options.setdefault("rowsPerSecond", origin.path.strip())
@@ -252,7 +251,7 @@ def _rate(spark: SparkSession, source: Source, origin: Origin) -> tuple[DataFram
 
 
 def _callable(source: Source, origin: Origin, folder: Path) -> Read:
-    """What a callable gives is there at once, as one batch."""
+    """The rows that a Python callable returns, as one batch."""
 
     def read(df: DataFrame, batch: int) -> DataFrame:
         rows = from_rows(df.sparkSession, called(origin, source.declared, folder), source.declared)
@@ -263,7 +262,7 @@ def _callable(source: Source, origin: Origin, folder: Path) -> Read:
 
 
 def frame_input(spark: SparkSession, source: Source, stream: DataFrame) -> Input:
-    """A user's own DataFrame, with the declared attributes as columns; one that does not stream is there at once."""
+    """A user's DataFrame with the declared attributes as columns; one that does not stream is one batch."""
 
     def read(df: DataFrame, batch: int) -> DataFrame:
         df = df if stream.isStreaming else stream

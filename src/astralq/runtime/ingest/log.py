@@ -34,28 +34,28 @@ if TYPE_CHECKING:
     from astralq.runtime.ingest.inputs import Files
 
 PROBLEM = "_problem"
-"""The column that says what is wrong with a row; NULL where nothing is."""
+"""The column with the reason why a row is rejected; NULL in good rows."""
 ROW = "_row"
-"""The row as it came, for those who look for what is wrong with it."""
+"""The column with the row as it came, for the file of rejected rows."""
 
 
 def clock() -> Instant:
-    """What time it is here."""
+    """The time of this machine."""
     return Instant(time.time_ns() // 1000)
 
 
 @dataclass(frozen=True)
 class BatchManifest:
-    """A batch in the ingest log of a source: how many rows, in the closed interval [first, last] of instants."""
+    """What is known of one batch in the ingest log without reading it. Its record makes the batch count."""
 
     batch: int
     rows: int
     rejected: int
-    first: Instant | None
+    first: Instant | None  # the timestamps are in the closed interval [first, last]; None without rows
     last: Instant | None
     arrived: Instant
-    ranges: dict[str, Range]
-    linked: bool = False  # the source's own files under a second name, instead of a copy of their rows
+    ranges: dict[str, Range]  # of each DOUBLE attribute
+    linked: bool = False  # the batch is hard links to the source's own files, not a copy of their rows
     deletions: int = 0  # rows of a change log that are a '-'
 
     @staticmethod
@@ -71,7 +71,7 @@ class BatchManifest:
 
 @dataclass
 class IngestLog:
-    """What has come in from one source, batch by batch."""
+    """The batches of one source, each written once, with a manifest."""
 
     name: str
     folders: Folders
@@ -79,16 +79,16 @@ class IngestLog:
     doubles: tuple[str, ...]
     read: Callable[[DataFrame, int], DataFrame]  # a batch as rows with _t, _problem and _row
     wake: threading.Event
-    gate: threading.Lock | None = None
+    gate: threading.Lock | None = None  # taken while a batch is written, on few cores
     files: Files | None = None
     change: str | None = None  # the attribute of a change log that says '+' or '-'
     manifests: dict[int, BatchManifest] = field(default_factory=dict)
     query: StreamingQuery | None = None
     failure: BaseException | None = None
-    taking: bool = False
+    taking: bool = False  # a batch is being written
 
     def load(self) -> None:
-        """Finds the batches that are there already."""
+        """Reads the manifests of earlier runs."""
         self.folders.manifests(self.name).mkdir(parents=True, exist_ok=True)
         for number in numbers(self.folders.manifests(self.name)):
             try:
@@ -97,10 +97,10 @@ class IngestLog:
                 )
             except CorruptRecordError:
                 if (self.folders.reader(self.name) / "commits" / str(number)).exists():
-                    raise  # Spark will not give the batch again
+                    raise  # Spark has committed the batch and will not give it again
 
     def take(self, df: DataFrame, batch: int) -> None:
-        """Writes a batch once: a batch that Spark gives again is there already."""
+        """Writes a batch and its manifest, unless that was done before: after a crash Spark gives a batch again."""
         if batch in self.manifests:
             return
         self.taking = True
@@ -131,33 +131,33 @@ class IngestLog:
             metrics.append(F.count(F.when(good & is_deletion, 1)).alias("deletions"))
         for k, name in enumerate(self.doubles):
             metrics += range_columns(F.when(good, col(f"`{name}`")), f"r{k}_")
-        found: Mapping[str, Any]
+        measured: Mapping[str, Any]
         linked = self._link(df, batch)
         if linked is not None:
             rows = linked
-            found = rows.agg(*metrics).collect()[0].asDict()
+            measured = rows.agg(*metrics).collect()[0].asDict()
         else:
             rows = self.read(df, batch)
             seen = Observation()
             observed = rows.observe(seen, *metrics).where(good)
             target = self.folders.batch(self.name, batch)
             observed.select(*(col(f"`{n}`") for n in self.schema.names)).write.mode("overwrite").parquet(str(target))
-            found = seen.get
-        if found["bad"]:
+            measured = seen.get
+        if measured["bad"]:
             rejected = rows.where(~good).select(col(PROBLEM).alias("reason"), col(ROW).alias("row"))
             rejected.write.mode("overwrite").json(str(self.folders.rejected(self.name, batch)))
         failpoint("batch rows written", batch)
-        ranges = {name: range_of(found, f"r{k}_") for k, name in enumerate(self.doubles)}
+        ranges = {name: range_of(measured, f"r{k}_") for k, name in enumerate(self.doubles)}
         return BatchManifest(
             batch,
-            found["good"],
-            found["bad"],
-            found["first"],
-            found["last"],
+            measured["good"],
+            measured["bad"],
+            measured["first"],
+            measured["last"],
             clock(),
             ranges,
             linked is not None,
-            found["deletions"] if self.change is not None else 0,
+            measured["deletions"] if self.change is not None else 0,
         )
 
     def _link(self, df: DataFrame, batch: int) -> DataFrame | None:
@@ -181,10 +181,10 @@ class IngestLog:
     def _links(self, batch: int) -> list[Path]:
         return sorted(self.folders.batch(self.name, batch).glob("*.parquet"))
 
-    # What is in it
+    # Reading
 
     def rows_of(self, spark: SparkSession, batches: Sequence[BatchManifest]) -> DataFrame:
-        """The rows of some batches, those that could be used."""
+        """The rows of some batches, without rejected ones."""
         copies = [str(self.folders.batch(self.name, m.batch)) for m in batches if not m.linked]
         links = [path for m in batches if m.linked for path in self._links(m.batch)]
         frames = [spark.read.schema(self.schema).parquet(*copies)] if copies else []
@@ -218,14 +218,14 @@ class IngestLog:
     def count(self, spark: SparkSession, since: Instant | None, until: Instant, upto: int) -> int:
         """How many rows of batches up to a number are in the half-open interval (since, until].
 
-        Only batches at its ends are looked into, and of those only the timestamps.
+        Only batches that reach beyond the interval are read, and of those only the timestamps.
         """
-        found = 0
+        count = 0
         for m in self.holding(since, until, upto):
             assert m.first is not None
             assert m.last is not None
             if m.last <= until and (since is None or m.first > since):
-                found += m.rows
+                count += m.rows
                 continue
             time_ = self.files.time if m.linked and self.files is not None else "_t"
             files = [str(f) for f in self.folders.batch(self.name, m.batch).glob("*.parquet")]
@@ -234,14 +234,14 @@ class IngestLog:
             kind = pa.null() if time_ is None else rows.schema.field(names[time_.lower()]).type
             in_micros = kind == pa.int64() or (pa.types.is_timestamp(kind) and kind.unit == "us")
             if time_ is None or not in_micros or (m.linked and m.rejected):
-                found += self.between(spark, since, until, upto, [m]).count()
+                count += self.between(spark, since, until, upto, [m]).count()
                 continue
             column = ds.field(names[time_.lower()])
             inside = column <= pa.scalar(until, pa.int64()).cast(kind)
             if since is not None:
                 inside = inside & (column > pa.scalar(since, pa.int64()).cast(kind))
-            found += rows.count_rows(filter=inside)
-        return found
+            count += rows.count_rows(filter=inside)
+        return count
 
     def new(self, after: int, upto: int) -> list[BatchManifest]:
         """The batches in the half-open interval (after, upto] of numbers."""
@@ -253,7 +253,7 @@ class IngestLog:
         return max(list(self.manifests), default=-1)
 
     def forget(self, batches: list[int]) -> None:
-        """Removes batches that nobody will read again."""
+        """Removes batches that no query will read again."""
         for batch in batches:
             self.manifests.pop(batch, None)
             (self.folders.manifests(self.name) / f"{batch}.json").unlink(missing_ok=True)
@@ -262,7 +262,7 @@ class IngestLog:
     # The streaming query
 
     def check(self) -> None:
-        """Raises what went wrong with reading the source."""
+        """Raises the error that stopped reading the source, if there is one."""
         failed = self.failure or (self.query.exception() if self.query is not None else None)
         if failed is None:
             return
@@ -272,15 +272,15 @@ class IngestLog:
 
     @property
     def caught_up(self) -> bool:
-        """Whether all that was there when it was last looked at has been taken."""
+        """Whether all input that the streaming query has seen is in the log."""
         if self.query is None or not self.query.isActive:
             return not self.taking
-        looked = self.query.lastProgress is not None  # first, for the status is only of use after that
+        looked = self.query.lastProgress is not None  # read first: the status means nothing before that
         return looked and not self.taking and not self.query.status["isDataAvailable"]
 
     @property
     def forgotten(self) -> bool:
-        """Whether some of its batches are gone, because nobody was to read them again."""
+        """Whether some of its batches were removed."""
         return len(self.manifests) <= self.last
 
 

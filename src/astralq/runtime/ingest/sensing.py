@@ -1,8 +1,8 @@
-"""Sensed streams: a Python data source that asks every site at every tick, each once, in parallel on the executors.
+"""Sensed streams: a Python data source that reads every site at every tick, at most once, in parallel on the executors.
 
-A reading is claimed before the sensor is asked and written down when it has answered, so that a batch that Spark reads
-again after a crash asks nobody twice. A sensor that fails, or takes too long, gives a row that is set aside with the
-reason; the others are not kept waiting.
+A reading is claimed before the sensor is called, and recorded afterwards. So no sensor is called twice for a tick, also
+if Spark reads a batch again after a crash. A sensor that fails or times out gives a rejected row with the reason; it
+does not delay the others.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ from astralq.timeline import EPOCH, Instant, duration, format_instant
 
 @dataclass(frozen=True)
 class Sensing:
-    """What executors need to ask the sensors of a stream."""
+    """What executors need to read the sensors of a stream."""
 
     source: SensedSource
     folder: Path
@@ -47,13 +47,13 @@ class Sensing:
 
     @property
     def patience(self) -> float:
-        """How many seconds a sensor may take: OPTIONS (timeout = '5 seconds'), else until the next tick."""
+        """The timeout of a sensor in seconds: OPTIONS (timeout = '5 seconds'), else the period of the ticks."""
         given = "" if self.source.origin is None else self.source.origin.option("timeout", "")
         return (duration(given) if given else self.source.every) / 1e6
 
     @property
     def columns(self) -> list[str]:
-        """The names and types of a row as it travels: instants as microseconds."""
+        """The columns of a row as executors return it: instants are microseconds."""
         return [
             *(f"`{a.name}` {'bigint' if a.type.name == 'TIMESTAMP' else spark_type(a.type)}" for a in self.declared),
             *("_t bigint", "_n bigint", f"{PROBLEM} string", f"{ROW} string"),
@@ -65,7 +65,7 @@ class Sensing:
 
 
 def sensed_input(spark: SparkSession, source: SensedSource, folder: Path, readings: Path, t0: Instant | None) -> Input:
-    """A sensed stream as it comes in."""
+    """The input of a sensed stream."""
     readings.mkdir(parents=True, exist_ok=True)
     sensing = Sensing(source, folder.resolve(), readings.resolve(), EPOCH if t0 is None else t0)
     name = f"astralq_sensed_{source.name}"
@@ -94,7 +94,7 @@ def sensed_input(spark: SparkSession, source: SensedSource, folder: Path, readin
 
 @dataclass
 class Site(InputPartition):  # type: ignore[misc]
-    """A site, by its place among the sites, and the half-open interval [first, end) of ticks that it is asked for."""
+    """A site, by its place among the sites, and the half-open interval [first, end) of ticks to read."""
 
     place: int
     first: int
@@ -102,13 +102,13 @@ class Site(InputPartition):  # type: ignore[misc]
 
 
 class Ticks(DataSourceStreamReader):  # type: ignore[misc]
-    """The ticks t0 + k·every as offsets: k is read when its instant has come."""
+    """Spark's offsets are the ticks t0 + k·every; a tick is available once its instant has passed."""
 
     def __init__(self, sensing: Sensing) -> None:
         self.sensing = sensing
 
     def _due(self) -> int:
-        """How many ticks have come."""
+        """How many ticks have passed."""
         return max(0, (time.time_ns() // 1000 - self.sensing.t0) // self.sensing.source.every + 1)
 
     def initialOffset(self) -> dict[str, int]:  # noqa: N802  (Spark's names)
@@ -125,31 +125,32 @@ class Ticks(DataSourceStreamReader):  # type: ignore[misc]
             yield _row(self.sensing, partition.place, k, _reading(self.sensing, partition.place, k))
 
     def commit(self, end: dict[str, int]) -> None:
-        """What came before is in the ingest log: its notes can go."""
+        """Removes recorded readings that are in the ingest log by now."""
         for path in self.sensing.readings.glob("*-*"):
             if int(path.name.split("-")[0]) < end["ticks"]:
                 path.unlink(missing_ok=True)
 
 
 def _reading(sensing: Sensing, place: int, k: int) -> dict[str, Any]:
-    """What a site gave at a tick: {"values": …} or {"problem": …}; asked once, whatever happens."""
+    """The reading of a site at a tick: {"values": …} or {"problem": …}. The sensor is called at most once."""
     done = sensing.readings / f"{k}-{place}"
     claim = sensing.readings / f"{k}-{place}-asked"
     if done.exists():
-        found: dict[str, Any] = json.loads(done.read_text())
-        return found
+        recorded: dict[str, Any] = json.loads(done.read_text())
+        return recorded
     try:
         os.close(os.open(claim, os.O_CREAT | os.O_EXCL | os.O_WRONLY))
     except FileExistsError:
         return {"problem": "the run was interrupted while this sensor was asked"}
-    found = _asked(sensing, place, k)
+    reading = _call_sensor(sensing, place, k)
     temporary = sensing.readings / f"{k}-{place}-new"
-    temporary.write_text(json.dumps(found))
+    temporary.write_text(json.dumps(reading))
     temporary.replace(done)
-    return found
+    return reading
 
 
-def _asked(sensing: Sensing, place: int, k: int) -> dict[str, Any]:
+def _call_sensor(sensing: Sensing, place: int, k: int) -> dict[str, Any]:
+    """Calls a sensor, with a timeout."""
     site = sensing.source.sites[place]
     pool = ThreadPoolExecutor(1)
     try:
@@ -165,12 +166,13 @@ def _asked(sensing: Sensing, place: int, k: int) -> dict[str, Any]:
 
 
 def _row(sensing: Sensing, place: int, k: int, reading: dict[str, Any]) -> tuple[Any, ...]:
+    """A reading as a row with the columns of `Sensing.columns`."""
     source, t = sensing.source, sensing.tick(k)
     shown = f"site {source.sites[place]} at {format_instant(t)}"
     if "problem" in reading:
         return (*(None for _ in source.declared), t, place, reading["problem"], shown)
     measured = iter(reading["values"])
-    found: list[Any] = []
+    row: list[Any] = []
     for a in source.declared:
         if a.name.lower() == source.site.lower():
             value: Any = source.sites[place]
@@ -178,5 +180,5 @@ def _row(sensing: Sensing, place: int, k: int, reading: dict[str, Any]) -> tuple
             value = t if a.type.name == "TIMESTAMP" else t // 1_000_000
         else:
             value = next(measured)
-        found.append(Decimal(value) if a.type.name == "DECIMAL" and value is not None else value)
-    return (*found, t, place, None, shown)
+        row.append(Decimal(value) if a.type.name == "DECIMAL" and value is not None else value)
+    return (*row, t, place, None, shown)
