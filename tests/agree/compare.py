@@ -13,10 +13,10 @@ from astralq.algebra.sources import RelationSource, SensedSource, StreamSource
 from astralq.expr.order import order_key
 from astralq.model import Change, Data, Stream, StreamTuple, run, state
 from astralq.model.sources import acquire
+from astralq.plan.sql_types import spark_type
 from astralq.schema import Attribute, Schema
 from astralq.spark import Engine
 from astralq.spark.answers import plain
-from astralq.spark.sources.received import spark_type
 from astralq.spark.sources.sensed import sensed_frame
 from astralq.timeline import Instant
 
@@ -76,7 +76,8 @@ def on_spark(
     op = operator_of(query)
     if partitions is not None:
         engine = Engine(engine.spark, few_rows=0)  # as large data are: in as many partitions as are given
-    answer, _ = engine.answered(op, frames(engine.spark, op, data, partitions, (t0, until)), t0=t0, until=until, at=at)
+    given = frames(engine.spark, op, data, partitions, (t0, until))
+    answer = engine.answered(op, given, t0=t0, until=until, at=at).df
     columns: tuple[Attribute, ...] = op.schema.attributes if at is not None else answer_columns(op)
     return [tuple(r) for r in plain(answer, columns).collect()]
 

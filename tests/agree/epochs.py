@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
 
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F  # noqa: N812
@@ -14,14 +16,49 @@ from astralq.model import Data
 from astralq.model.sources import read_relation, receive
 from astralq.schema import BIGINT, Attribute
 from astralq.spark import Engine
-from astralq.spark.answers import numbered_history, plain
-from astralq.spark.context import Run
-from astralq.spark.sources.received import Sources
-from astralq.spark.state.store import InSession
+from astralq.spark.answers import plain
+from astralq.spark.epoch import Epoch
 from astralq.timeline import Instant
 from tests.agree.compare import Rows, frames
 
 PLACE = Attribute("_n", BIGINT)
+
+
+@dataclass
+class InSession:
+    """State tables that live as long as the session."""
+
+    always_compact: bool = True
+    tables: dict[str, DataFrame] = field(default_factory=dict)
+    written: dict[str, DataFrame] = field(default_factory=dict)
+
+    @property
+    def columns(self) -> dict[str, tuple[str, ...]]:
+        return {name: tuple(df.columns) for name, df in self.tables.items()}
+
+    def get(self, name: str) -> DataFrame:
+        return self.tables[name]
+
+    def append(self, name: str, rows: DataFrame) -> DataFrame:
+        before = self.tables.get(name)
+        return self.replace(name, rows if before is None else before.unionByName(rows, allowMissingColumns=True))
+
+    def replace(self, name: str, rows: DataFrame) -> DataFrame:
+        self.written[name] = rows.localCheckpoint()
+        return self.written[name]
+
+    def compact(self, name: str, needed: DataFrame) -> None:
+        self.written[name] = needed.localCheckpoint()
+
+    def is_worth_compacting(self, name: str) -> bool:
+        return self.always_compact
+
+    def greatest(self, name: str, column: str) -> int | None:
+        return None
+
+    def advance(self) -> None:
+        """Ends the epoch: what was written is what the next one finds."""
+        self.tables, self.written = self.written, {}
 
 
 def in_epochs(
@@ -31,8 +68,9 @@ def in_epochs(
     watermarks: Sequence[int],
     *,
     t0: Instant | None = None,
-    always_trim: bool = True,
+    always_compact: bool = True,
     new_rows: int | None = None,
+    one_partition: bool = False,
     set_aside: dict[str, Rows] | None = None,
 ) -> Rows:
     """The answers of epochs that end at these watermarks, one behind the other; each is said to have so many rows.
@@ -40,25 +78,40 @@ def in_epochs(
     `set_aside` gets the changes of logs that found nothing.
     """
     op = operator_of(query)
-    memory = InSession(always_trim)
+    store = InSession(always_compact)
+    metadata: dict[str, Any] = {}
     whole = frames(engine.spark, op, data)
-    found: Rows = []
+    answers: Rows = []
     since: Instant | None = None
     for watermark in map(Instant, watermarks):
         given = {k: released(df, op, k, since, watermark) for k, df in whole.items()}
         closing = watermark == watermarks[-1]
-        run = Run(op, Sources(given), t0, watermark, since=since, memory=memory, closing=closing, new_rows=new_rows)
-        answer = numbered_history(run, len(found), small=True)
+        epoch = Epoch(
+            op,
+            given,
+            engine.spark,
+            store,
+            metadata,
+            t0,
+            since,
+            watermark,
+            closing,
+            new_rows=new_rows,
+            one_partition=one_partition,
+        )
+        plan = epoch.plan(len(answers), small=True)
+        answer = epoch.answer(plan)
         if answer is not None:
             rows = [tuple(r) for r in plain(answer, (*answer_columns(op), PLACE)).collect()]
-            assert [r[-1] for r in rows] == list(range(len(found), len(found) + len(rows)))
-            found += [r[:-1] for r in rows]
-        for name, rows_of in memory.unmatched.items() if set_aside is not None else ():
-            assert set_aside is not None
-            set_aside.setdefault(name, []).extend(map(tuple, rows_of().collect()))
-        memory.advance()
+            assert [r[-1] for r in rows] == list(range(len(answers), len(answers) + len(rows)))
+            answers += [r[:-1] for r in rows]
+        if set_aside is not None:
+            for name, deletions in epoch.unmatched(plan).items():
+                set_aside.setdefault(name, []).extend(map(tuple, deletions.collect()))
+        metadata = epoch.finish(plan)
+        store.advance()
         since = watermark
-    return found
+    return answers
 
 
 def released(df: DataFrame, query: Operator, name: str, since: Instant | None, until: Instant) -> DataFrame:

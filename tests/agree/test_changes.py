@@ -15,8 +15,7 @@ from astralq.algebra.sources import RelationSource
 from astralq.model import Data, set_aside
 from astralq.schema import Schema
 from astralq.spark import Engine
-from astralq.spark.context import Run
-from astralq.spark.sources.received import Sources
+from astralq.spark.batch import Batch
 from tests.agree.compare import frames, on_model, on_spark
 from tests.agree.epochs import in_epochs, times_of
 from tests.support import answer, at, sec
@@ -103,8 +102,8 @@ def generated(seed: int) -> Data:
 
 
 def aside_on_spark(engine: Engine, source: RelationSource, data: Data) -> int:
-    run = Run(source, Sources(frames(engine.spark, source, data, 2)))
-    return sum(one.rows for one in run.set_aside())
+    plan = Batch(source, frames(engine.spark, source, data, 2)).plan()
+    return sum(one.rows for one in plan.set_aside)
 
 
 @pytest.mark.parametrize("source", ALL.values(), ids=ALL.keys())

@@ -13,9 +13,9 @@ from pyspark.sql import SparkSession
 from astralq import StreamQuery, range_, relation, rows, stream, tumble, unbounded
 from astralq.errors import AstralError
 from astralq.model import Data, Stream
+from astralq.plan.state.epochs import MANY
 from astralq.runtime.ingest.watermark import SourceProgress, watermark
 from astralq.spark import Engine
-from astralq.spark.state.tables import MANY
 from astralq.timeline import BatchId, Duration, Instant
 from tests.agree.compare import Rows, on_model, same
 from tests.agree.epochs import in_epochs, last_instant, times_of
@@ -70,7 +70,7 @@ def difference(engine: Engine, case: Case, k: int) -> str | None:
     found: Rows | str
     try:
         trim, rows = random.random() < 0.8, random.choice([None, MANY])
-        found = in_epochs(engine, case.query, case.data, arrival.watermarks, always_trim=trim, new_rows=rows)
+        found = in_epochs(engine, case.query, case.data, arrival.watermarks, always_compact=trim, new_rows=rows)
     except Exception as e:
         found = f"{type(e).__name__}: {e}"
     if isinstance(expected, list) and isinstance(found, list) and same(expected, found) and not arrival.late:

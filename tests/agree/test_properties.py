@@ -7,9 +7,9 @@ from pyspark.sql import SparkSession
 
 from astralq.algebra.base import Kind
 from astralq.algebra.properties import Given, properties
-from astralq.spark.compile import Compiler
-from astralq.spark.context import Run
-from astralq.spark.sources.received import Sources
+from astralq.plan.planner import Planner
+from astralq.plan.run import BatchRun
+from astralq.spark.batch import Batch
 from tests.agree.compare import frames
 from tests.agree.test_queries import drawn
 from tests.laws.test_properties import one_batch
@@ -19,18 +19,20 @@ from tests.laws.test_properties import one_batch
 def test_a_table_has_the_properties_of_its_operator(spark: SparkSession, k: int) -> None:
     case = drawn(k + 1)[k]
     query = case.query.operator
-    run = Run(query, Sources(frames(spark, query, case.data)))
+    batch = Batch(query, frames(spark, query, case.data))
+    batch.plan()
+    run = BatchRun(query, batch.facts)
     given = Given.of(None, one_batch(query, case.data))
-    compiler = Compiler(run)
+    planner = Planner(run)
     for op in run.query.walk():
         if op.kind is not Kind.RELATION:
             continue
-        frame, known = compiler.relation(op), properties(op, given)
+        table, known = planner.relation(op), properties(op, given)
         # A run may know more: where its first batch has i = 0.
-        assert frame.flat or not known.one_batch_per_instant, op
-        assert known.append_only or not frame.endless, op
-        assert known.phi_determines_values or not frame.one_row_per_phi, op
-        assert frame.lifetime in (None, known.lifetime), op
-        if frame.grid is not None:
+        assert table.one_batch or not known.one_batch_per_instant, op
+        assert known.append_only or not table.append_only, op
+        assert known.phi_determines_values or not table.one_row_per_phi, op
+        assert table.lifetime in (None, known.lifetime), op
+        if table.grid is not None:
             assert known.grid is not None, op
-            assert frame.grid.is_on(known.grid), op
+            assert table.grid.is_on(known.grid), op

@@ -9,8 +9,8 @@ from hypothesis import HealthCheck, Phase, given, seed, settings
 from pyspark.sql import SparkSession
 
 from astralq.errors import AstralError
+from astralq.plan.facts import FEW_ROWS
 from astralq.spark import Engine
-from astralq.spark.sources.received import FEW_ROWS
 from tests.agree.compare import Rows, on_model, on_spark, same
 from tests.queries import Case, cases
 

@@ -74,7 +74,7 @@ class Live:
     # Steps
 
     def open(self, *, query: ContinuousQuery | None = None) -> ContinuousRun:
-        run = ContinuousRun(self.spark, self.checkpoint, Settings(once=True, idle=self.idle, always_trim=True))
+        run = ContinuousRun(self.spark, self.checkpoint, Settings(once=True, idle=self.idle, always_compact=True))
         run.open([(query or self.query, self.sink)])
         return run
 
@@ -124,7 +124,7 @@ class Live:
             for s in op.walk()
             if isinstance(s, StreamSource | RelationSource)
         }
-        return [tuple(r) for r in Engine(self.spark).answered(op, frames, t0=self.statement.t0)[0].collect()]
+        return [tuple(r) for r in Engine(self.spark).answered(op, frames, t0=self.statement.t0).df.collect()]
 
 
 @contextmanager

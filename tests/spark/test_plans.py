@@ -2,17 +2,12 @@
 
 from __future__ import annotations
 
-import ast
-from pathlib import Path
-
 import pytest
 from pyspark.sql import DataFrame, SparkSession
 
-import astralq.spark
 from astralq.language import read_script
-from astralq.spark.context import Run
+from astralq.spark.batch import Batch
 from astralq.spark.plans import compiled_plans, plan_of, violations
-from astralq.spark.sources.received import Sources
 
 DECLARED = """
     CREATE STREAM s (k INT, v DOUBLE, x DOUBLE, y DOUBLE, ts TIMESTAMP) TIMESTAMP BY ts LOCATION BY (x, y);
@@ -62,7 +57,7 @@ def test_no_plan_does_what_does_not_scale(frames: dict[str, DataFrame], spark: S
     spark.conf.set("spark.sql.autoBroadcastJoinThreshold", "-1")  # small sides would hide how large ones are joined
     try:
         operator = read_script(f"{DECLARED}{QUERIES[name]};").queries[0].operator
-        found = compiled_plans(Run(operator, Sources(frames, few_rows=0)))
+        found = compiled_plans(Batch(operator, frames, few_rows=0))
     finally:
         spark.conf.unset("spark.sql.autoBroadcastJoinThreshold")
     wrong = [v for plan in found for v in violations(plan)]
@@ -79,30 +74,3 @@ def test_the_check_finds_what_it_looks_for(spark: SparkSession) -> None:
     assert (
         list(violations(plan_of(spark.sql("SELECT sum(id) OVER (PARTITION BY id % 2 ORDER BY id) FROM plain")))) == []
     )
-
-
-FORBIDDEN = ("rdd", "_jvm", "_jdf", "_jc", "toPandas", "toArrow", "mapInPandas", "applyInPandas")
-SOURCE = Path(astralq.spark.__file__).parent
-
-
-@pytest.mark.parametrize("path", sorted(SOURCE.glob("*.py")), ids=lambda p: p.name)
-def test_the_engine_uses_the_public_dataframe_api_only(path: Path) -> None:
-    """No RDDs, no way into the JVM, and no data on the driver: what is collected are single rows and lists of times."""
-    collects = 0
-    for node in ast.walk(ast.parse(path.read_text())):
-        if isinstance(node, ast.Attribute):
-            assert node.attr not in (
-                "rdd",
-                "_jvm",
-                "_jdf",
-                "_jc",
-                "toPandas",
-                "toArrow",
-                "mapInPandas",
-                "applyInPandas",
-            )
-            collects += node.attr == "collect"
-    # Single rows: ends of times, ranges of values, the largest group, the last positions; and a list of instants.
-    once = ("sources.py", "exact.py", "positions.py", "aggregates.py", "memory.py")
-    allowed = dict.fromkeys(once, 1) | {"evaluations.py": 2, "domain.py": 2}
-    assert collects <= allowed.get(path.name, 0) or path.name in ("files.py", "options.py"), f"{path.name} collects"

@@ -12,12 +12,11 @@ from pyspark.sql import functions as F  # noqa: N812
 
 from astralq.algebra.base import operator_of
 from astralq.language import read_script
+from astralq.plan.columns import col
+from astralq.plan.encoding.scan import Cut
 from astralq.spark import Engine
-from astralq.spark.answers import history
-from astralq.spark.context import Run
-from astralq.spark.encoding.frames import columns
-from astralq.spark.encoding.scan import Cut
-from astralq.spark.sources.received import Sources
+from astralq.spark.batch import Batch
+from astralq.spark.columns import spark_column
 from benchmarks.growth import history as history_of
 from tests.processes import PATIENCE
 
@@ -61,9 +60,9 @@ def test_no_task_holds_most_of_the_rows_of_a_global_window(normal: SparkSession,
     engine = Engine(normal)
     s = engine.stream_from(rows, timestamp="ts", location=("x", "y"), name=f"wide {query}")
     operator = read_script(query + ";", given={"s": operator_of(s)}).queries[0].operator
-    run = Run(operator, Sources({f"wide {query}": rows}))
-    answer = history(run)
-    for df in (*run.materialised, answer):
+    batch = Batch(operator, {f"wide {query}": rows}, few_rows=0)
+    answer = batch.answer(batch.plan())
+    for df in (*batch.executions[0].materialized, answer):
         sizes = [r[0] for r in df.groupBy(F.spark_partition_id()).count().select("count").collect()]
         if sum(sizes) >= 1000:
             assert max(sizes) <= 0.6 * sum(sizes), (sizes, df.columns)
@@ -73,5 +72,5 @@ def test_buckets_cover_what_lies_outside_them(spark: SparkSession) -> None:
     """A cut is made from a guess: what is before or after it is in the first or the last bucket."""
     cut = Cut.of(100, 199, 10)
     values = [(-(2**62),), (99,), (100,), (109,), (110,), (199,), (200,), (2**62,)]
-    df = spark.createDataFrame(values, "v bigint").select(cut.bucket(*columns(["v"])).alias("b"))
+    df = spark.createDataFrame(values, "v bigint").select(spark_column(cut.bucket(col("v")).alias("b")))
     assert [r.b for r in df.collect()] == [-1, -1, 0, 0, 1, 9, 10, 10]

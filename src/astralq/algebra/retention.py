@@ -27,13 +27,13 @@ from astralq.expr.safety import can_fail, mergeable
 from astralq.timeline import Instant
 
 
-class Want(Enum):
+class Demand(Enum):
     """What the operator above a window wants of it in an epoch."""
 
-    HELD = "what holds, from the end of the epoch before"
-    WHOLE = "what holds, from where it began"
-    NEW = "what begins in the epoch"  # of windows that nothing leaves
-    SOON = "what has come, with when it begins and ends"  # of windows where that is known at once
+    CLIPPED = "what holds, from the end of the epoch before"
+    FULL = "what holds, from where it began"
+    DELTA = "what begins in the epoch"  # of windows that nothing leaves
+    EARLY = "what has come, with when it begins and ends"  # of windows where that is known at once
 
 
 def holds_all_at_once(spec: WindowSpec) -> bool:
@@ -62,11 +62,11 @@ def enters_at_once(spec: WindowSpec) -> bool:
     return isinstance(spec.schedule, Continuous) and spec.scope.hi == Back(0) and spec.delay == 0
 
 
-def keeps_tuples(spec: WindowSpec, want: Want) -> bool:
+def keeps_tuples(spec: WindowSpec, demand: Demand) -> bool:
     """Whether tuples are kept between a stream and its window."""
-    if want is Want.SOON:
+    if demand is Demand.EARLY:
         return not known_at_once(spec)
-    return not (want is Want.NEW and enters_at_once(spec))
+    return not (demand is Demand.DELTA and enters_at_once(spec))
 
 
 def is_landmark(lo: Bound) -> bool:
@@ -111,39 +111,39 @@ def _fails_below(op: Operator) -> bool:
     return False
 
 
-def want_of_group(op: GroupBy) -> Want:
+def demand_of_group(op: GroupBy) -> Demand:
     """What an aggregate wants of its child: with panes, rows once; without, all that its windows hold.
 
     An expression that can fail is not computed before a state holds the row.
     """
     window = window_below(op.child)
     if window is None:
-        return Want.HELD
+        return Demand.CLIPPED
     spec = window.spec
     if all(mergeable(a) for _, a in op.aggregates):
         exprs = [*(e for _, e in op.keys), *(e for _, a in op.aggregates for e in a.args)]
         safe = not any(can_fail(e) for e in exprs) and not _fails_below(op.child)
         if safe and known_at_once(spec) and not isinstance(spec.schedule, Continuous):
-            return Want.SOON
+            return Demand.EARLY
         if is_landmark(spec.scope.lo):
-            return Want.NEW
-    return Want.WHOLE if spec.measures == {Measure.TIME} else Want.HELD
+            return Demand.DELTA
+    return Demand.FULL if spec.measures == {Measure.TIME} else Demand.CLIPPED
 
 
-def want_of_streamer(op: IStream | DStream | RStream) -> Want:
+def demand_of_streamer(op: IStream | DStream | RStream) -> Demand:
     """I_S and D_S want of a window that nothing leaves what is new in it."""
     if isinstance(op, RStream) or op.every is not None or op.identity is not Identity.PHI:
-        return Want.HELD
-    return want_of_changes(op.child)
+        return Demand.CLIPPED
+    return demand_of_changes(op.child)
 
 
-def want_of_changes(op: Operator) -> Want:
+def demand_of_changes(op: Operator) -> Demand:
     """The same for the changes of a relation."""
     window = window_below(op)
-    return Want.NEW if window is not None and is_landmark(window.spec.scope.lo) else Want.HELD
+    return Demand.DELTA if window is not None and is_landmark(window.spec.scope.lo) else Demand.CLIPPED
 
 
-def is_quiet(op: Operator, t0: Instant, since: Instant, until: Instant) -> bool:
+def is_no_op(op: Operator, t0: Instant, since: Instant, until: Instant) -> bool:
     """Whether a relation certainly does not change in the half-open interval (since, until], whatever comes.
 
     That is so where none of its windows is evaluated in it.
@@ -159,9 +159,9 @@ def is_quiet(op: Operator, t0: Instant, since: Instant, until: Instant) -> bool:
         case RelationSource():
             return op.validity is Validity.CONSTANT
         case Select() | Project() | Rename() | GroupBy() | Distinct() | Join() | Product():
-            return all(is_quiet(c, t0, since, until) for c in op.children)
+            return all(is_no_op(c, t0, since, until) for c in op.children)
         case SetOperation() | ValueSetOperation() | Divide():
-            return all(is_quiet(c, t0, since, until) for c in op.children)
+            return all(is_no_op(c, t0, since, until) for c in op.children)
     return False
 
 

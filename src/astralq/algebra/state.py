@@ -9,12 +9,12 @@ from astralq.algebra.base import Operator
 from astralq.algebra.domain import AtInstant, Custom, Domain, Floor, LastBatchOf, Shift
 from astralq.algebra.relational import GroupBy, Project, Rename, Select
 from astralq.algebra.retention import (
-    Want,
+    Demand,
+    demand_of_changes,
+    demand_of_group,
+    demand_of_streamer,
     is_landmark,
     keeps_tuples,
-    want_of_changes,
-    want_of_group,
-    want_of_streamer,
     window_below,
 )
 from astralq.algebra.schedules import AtInstants, Periodic
@@ -53,7 +53,9 @@ def kept_state(query: Operator) -> list[Kept]:
     ...     print(kept)
     AGGREGATE avg(v) BY k: panes of each group that [RANGE 1 HOUR SLIDE 1 MINUTE] still holds
     """
-    return list(dict.fromkeys(_kept(query, want_of_changes(query) if query.kind.value == "relation" else Want.HELD)))
+    return list(
+        dict.fromkeys(_kept(query, demand_of_changes(query) if query.kind.value == "relation" else Demand.CLIPPED))
+    )
 
 
 def check_bounded(query: Operator) -> None:
@@ -74,16 +76,16 @@ def unbounded(query: Operator) -> list[PlanError]:
     ]
 
 
-def _kept(op: Operator, want: Want) -> Iterator[Kept]:
+def _kept(op: Operator, demand: Demand) -> Iterator[Kept]:
     match op:
         case Window():
-            yield from _of_window(op, want)
+            yield from _of_window(op, demand)
         case Select() | Project() | Rename():
-            yield from _kept(op.child, want)
+            yield from _kept(op.child, demand)
             return
         case GroupBy():
-            below, window = want_of_group(op), window_below(op.child)
-            if below in (Want.NEW, Want.SOON):
+            below, window = demand_of_group(op), window_below(op.child)
+            if below in (Demand.DELTA, Demand.EARLY):
                 assert window is not None
                 folded = is_landmark(window.spec.scope.lo)
                 yield Kept(
@@ -94,7 +96,7 @@ def _kept(op: Operator, want: Want) -> Iterator[Kept]:
         case IStream() | DStream() | RStream():
             if op.every is not None and not isinstance(op, RStream):
                 yield Kept(op, "the relation as it was at the last period")
-            yield from _kept(op.child, want_of_streamer(op))
+            yield from _kept(op.child, demand_of_streamer(op))
             return
         case Domain():
             yield from _of_past(op)
@@ -103,23 +105,23 @@ def _kept(op: Operator, want: Want) -> Iterator[Kept]:
         case BandJoin():
             yield from _of_band(op)
         case Composite():
-            yield from _kept(op.definition, Want.HELD)
+            yield from _kept(op.definition, Demand.CLIPPED)
             return
         case TimeWindows() | RowWindows():
             yield Kept(op, "the tuples of the last windows and of those to come")
         case Scan():
             yield Kept(op, "the relation as it was at the last scan")
     for child in op.children:
-        yield from _kept(child, Want.HELD)
+        yield from _kept(child, Demand.CLIPPED)
 
 
-def _of_window(op: Window, want: Want) -> Iterator[Kept]:
+def _of_window(op: Window, demand: Demand) -> Iterator[Kept]:
     spec = op.spec
-    if not keeps_tuples(spec, want):
+    if not keeps_tuples(spec, demand):
         return
     each = " of each part" if spec.partition else ""
     grows = _falls_behind(spec)
-    if want is Want.NEW:
+    if demand is Demand.DELTA:
         yield Kept(op, f"the tuples{each} that wait for an evaluation", grows)
     else:
         yield Kept(op, f"the tuples{each} that it holds, or will hold", _endless(spec) or grows)

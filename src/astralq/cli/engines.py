@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Any, Protocol
 from astralq.algebra.answers import answer_columns
 from astralq.algebra.base import Kind
 from astralq.algebra.observation import check_ends
-from astralq.algebra.set_aside import SetAside
 from astralq.algebra.sources import RelationSource, SensedSource, StreamSource
 from astralq.cli.answers import Question
 from astralq.cli.scripts import shown
@@ -23,6 +22,8 @@ from astralq.schema import Attribute
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
+
+    from astralq.spark.engine import Answered
 
 ENGINES = ("spark", "model")
 
@@ -84,28 +85,29 @@ class SparkEngine:
         return Engine(session(self.master, dict(self.conf)))
 
     def answer(self, question: Question) -> Answer:
-        df, aside = self.frame(question)
+        answered = self.answered(question)
         state_ = _wants_state(question)
         operator = question.statement.operator
         columns = operator.schema.attributes if state_ else answer_columns(operator)
-        rows = SparkRows(df, columns, question)
-        return Answer(question.number, shown(question.file), columns, rows, df, tuple(aside))
+        rows = SparkRows(answered.df, columns, question, answered.plan.one_partition)
+        aside = answered.plan.set_aside
+        return Answer(question.number, shown(question.file), columns, rows, answered.df, aside)
 
-    def frame(self, question: Question) -> tuple[DataFrame, list[SetAside]]:
-        """The answer as a DataFrame, and what could not be used."""
+    def answered(self, question: Question) -> Answered:
+        """The answer as a DataFrame, and its plan."""
         from astralq.spark.error_translation import translated_errors
 
         query = question.statement
         with translated_errors(), question.translated_source_errors():
             frames = self._frames(question)
-            found: tuple[DataFrame, list[SetAside]] = self.engine.answered(
+            answered: Answered = self.engine.answered(
                 query.operator,
                 frames,
                 t0=query.t0,
                 at=question.at,
                 until=question.until if question.at is None else None,
             )
-            return found
+            return answered
 
     def plan(self, question: Question) -> str:
         """Spark's physical plans: of the tables that are computed once, and of the answer."""
@@ -151,11 +153,13 @@ class SparkRows:
     df: DataFrame
     columns: tuple[Attribute, ...]
     question: Question = field(repr=False)
+    few: bool = False  # so few rows were read that the answer comes in one piece
 
     def __iter__(self) -> Iterator[Values]:
         from astralq.spark.answers import plain
         from astralq.spark.error_translation import translated_errors
 
         with translated_errors(), self.question.translated_source_errors():
-            for row in plain(self.df, self.columns).toLocalIterator(prefetchPartitions=True):
+            rows = plain(self.df, self.columns)
+            for row in rows.collect() if self.few else rows.toLocalIterator(prefetchPartitions=True):
                 yield tuple(row)

@@ -14,10 +14,13 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
+import pyarrow.parquet as pq  # type: ignore[import-untyped]
 from pyspark.sql import DataFrame, SparkSession
 
 from astralq.algebra.answers import answer_columns
 from astralq.algebra.sources import RelationSource
+from astralq.plan.aggregate.limbs import Range
+from astralq.plan.facts import FEW_ROWS, Facts
 from astralq.runtime import set_aside
 from astralq.runtime.checkpoint.failpoints import failpoint
 from astralq.runtime.checkpoint.folders import CheckpointError, Folders
@@ -29,11 +32,8 @@ from astralq.runtime.ingest.watermark import after_closing
 from astralq.runtime.queries import ContinuousQuery, QueryState, check_same, is_stored
 from astralq.runtime.sessions import Sessions
 from astralq.runtime.sinks import FileSink, Sink, Staged
-from astralq.spark.aggregate.exact import Range
-from astralq.spark.answers import numbered_history
-from astralq.spark.context import Run
+from astralq.spark.epoch import Epoch
 from astralq.spark.sources.files import read_frame
-from astralq.spark.sources.received import Sources
 from astralq.timeline import Instant, instant
 
 SMALL_ANSWER = 200_000
@@ -84,7 +84,7 @@ class Epochs:
     spark: SparkSession
     folders: Folders
     given: dict[str, DataFrame] = field(default_factory=dict)  # sources that the user gave as DataFrames
-    always_trim: bool = False
+    always_compact: bool = False
     queries: dict[str, ContinuousQuery] = field(default_factory=dict)
     query_states: dict[str, QueryState] = field(default_factory=dict)
     ingest_logs: dict[str, IngestLog] = field(default_factory=dict)
@@ -216,26 +216,35 @@ class Epochs:
         released = new.count(self.spark)
         spark = self.sessions.of(released + before.rows)
         late = self._late(name, intent)
-        memory = InFiles(spark, self.folders, name, intent.epoch, before.tables, self.always_trim, facts=before.facts)
-        run = Run(
+        store = InFiles(spark, self.folders, name, intent.epoch, before.tables, self.always_compact)
+        epoch = Epoch(
             query.operator,
-            self._sources(query, new, spark),
+            self._frames(query, new, spark),
+            spark,
+            store,
+            before.metadata,
             query.t0,
+            before.since,
             target.until,
-            since=before.since,
-            memory=memory,
-            closing=target.closing,
+            target.closing,
             new_rows=released,
+            one_partition=released + before.rows + self._stored_rows(query) <= FEW_ROWS,
+            firsts=new.firsts,
+            facts=Facts(ranges=self._ranges(query, new)),
         )
-        answer = self._stage_answer(run, before, released, self.folders.staged(name, intent.epoch))
+        # A guess: as many rows out for each row in as up to now.
+        expected = released * before.written / before.released if before.released else released
+        plan = epoch.plan(before.written, small=expected <= SMALL_ANSWER)
+        answer = self._stage_answer(epoch.answer(plan), self.folders.staged(name, intent.epoch))
         rejected = set_aside.before_start(spark, self.folders, query, new, intent.epoch)
-        rejected += set_aside.unmatched(self.folders, name, memory, new, intent.epoch)
-        tables, facts = memory.finish()
+        if any(m.deletions for manifests in new.batches.values() for m in manifests):
+            rejected += set_aside.unmatched(self.folders, name, epoch.unmatched(plan), new, intent.epoch)
+        metadata = epoch.finish(plan)
         failpoint("state written", intent.epoch)
         after = QueryState(
             since=after_closing(target.until, query.ticks) if target.closing else target.until,
-            tables=tables,
-            facts=facts,
+            tables=store.written,
+            metadata=metadata,
             written=before.written + answer.rows,
             late=before.late + late,
             released=before.released + released,
@@ -243,25 +252,38 @@ class Epochs:
         )
         return EpochResult(after, answer)
 
-    def _sources(self, query: ContinuousQuery, new: EpochInput, spark: SparkSession) -> Sources:
+    def _frames(self, query: ContinuousQuery, new: EpochInput, spark: SparkSession) -> dict[str, DataFrame]:
         """What a query's plan reads: new rows from the ingest logs, and its stored relations."""
         frames: dict[str, DataFrame] = {}
-        ranges: dict[tuple[str, int], Range] = {}
         for source in query.sources:
             if is_stored(source):
                 assert isinstance(source, RelationSource)
                 frames[source.name] = self.stored(query, source, spark)
             else:
                 frames[source.name] = new.rows(spark, source.name)
-                for attribute, range_ in new.ranges(source.name).items():
-                    ranges[source.name, source.declared.index(attribute)] = range_
-        return Sources(frames, ranges=ranges, firsts=new.firsts)
+        return frames
 
-    def _stage_answer(self, run: Run, before: QueryState, released: int, folder: Path) -> Part:
-        """Computes an answer and writes it to a folder; nothing is written if the epoch cannot change the answer."""
-        # A guess: as many rows out for each row in as up to now.
-        expected = released * before.written / before.released if before.released else released
-        answer = numbered_history(run, before.written, small=expected <= SMALL_ANSWER)
+    def _ranges(self, query: ContinuousQuery, new: EpochInput) -> dict[tuple[str, int], Range]:
+        """The ranges of new doubles, from the manifests."""
+        return {
+            (source.name, source.declared.index(attribute)): range_
+            for source in query.coming
+            for attribute, range_ in new.ranges(source.name).items()
+        }
+
+    def _stored_rows(self, query: ContinuousQuery) -> int:
+        """How many rows the stored relations of a query have, from their files; many if they are read anew."""
+        rows = 0
+        for source in query.sources:
+            if is_stored(source):
+                if source.name in query.scanned and source.name not in self.given:
+                    return FEW_ROWS + 1
+                folder = self.folders.stored(query.name, source.name)
+                rows += sum(pq.ParquetFile(f).metadata.num_rows for f in folder.glob("part-*"))
+        return rows
+
+    def _stage_answer(self, answer: DataFrame | None, folder: Path) -> Part:
+        """Writes an answer to a folder; nothing is written if the epoch cannot change the answer."""
         if answer is None:
             return Part(str(folder.relative_to(self.folders.root)), (), 0)
         answer.write.mode("overwrite").parquet(str(folder))

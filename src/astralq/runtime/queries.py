@@ -12,10 +12,10 @@ from astralq.algebra.sneeql import Scan
 from astralq.algebra.sources import Origin, RelationSource, SensedSource, StreamSource, Validity
 from astralq.algebra.ticks import Tick
 from astralq.errors import PlanError
+from astralq.plan.state.store import Metadata
 from astralq.runtime.checkpoint.folders import CheckpointError
 from astralq.runtime.checkpoint.records import Record
 from astralq.runtime.checkpoint.tables import Table
-from astralq.spark.state.store import Facts
 from astralq.timeline import Duration, Instant, format_instant
 
 Source = StreamSource | RelationSource | SensedSource
@@ -95,7 +95,7 @@ class QueryState:
 
     since: Instant | None = None  # it has answered up to here, inclusive; None before its first epoch
     tables: dict[str, Table] = field(default_factory=dict)
-    facts: Facts = field(default_factory=dict)
+    metadata: Metadata = field(default_factory=dict)
     written: int = 0  # rows of its answer
     late: int = 0  # tuples that came too late
     released: int = 0  # tuples that it has read
@@ -103,12 +103,12 @@ class QueryState:
 
     @staticmethod
     def from_record(record: Record) -> QueryState:
-        tables = {edge: Table.from_record(t) for edge, t in record["tables"].items()}
+        tables = {name: Table.from_record(t) for name, t in record["tables"].items()}
         return QueryState(**{**record, "tables": tables})
 
     @property
     def record(self) -> Record:
-        return {**vars(self), "tables": {edge: t.record for edge, t in self.tables.items()}}
+        return {**vars(self), "tables": {name: t.record for name, t in self.tables.items()}}
 
     @property
     def rows(self) -> int:

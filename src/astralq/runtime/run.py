@@ -24,7 +24,7 @@ from astralq.runtime.ingest.watermark import MAX_WATERMARK, SourceProgress, wate
 from astralq.runtime.progress import QueryProgress, RunProgress
 from astralq.runtime.queries import ContinuousQuery, Source
 from astralq.runtime.sinks import Sink
-from astralq.spark.sources.received import Sources
+from astralq.spark.batch import last_instants
 from astralq.timeline import EPOCH, Duration, Instant, duration, format_instant
 
 SECOND = duration("1 s")
@@ -40,7 +40,7 @@ class Settings:
     trigger: Duration = SECOND  # how often it looks for new input
     idle: Duration | None = None  # after so long without tuples a source is idle; None: never
     once: bool = False  # process all available input, then end
-    always_trim: bool = False  # for tests
+    always_compact: bool = False  # for tests
 
 
 @dataclass
@@ -55,7 +55,7 @@ class ContinuousRun:
 
     def __post_init__(self) -> None:
         self.folders = Folders(self.checkpoint.absolute())
-        self.epochs = Epochs(self.spark, self.folders, self.given, self.settings.always_trim)
+        self.epochs = Epochs(self.spark, self.folders, self.given, self.settings.always_compact)
         self.wake = threading.Event()
         self.stopping = threading.Event()
         self.began = clock()
@@ -257,7 +257,7 @@ class ContinuousRun:
         stored = [s for s in query.sources if isinstance(s, RelationSource) and s.valid_from is not None]
         if stored:
             frames = {s.name: self.epochs.stored(query, s, self.spark) for s in stored}
-            instants += [t.last for t in Sources(frames).times(stored, t0) if t.last is not None]
+            instants += last_instants(stored, frames, t0)
         return max(instants)
 
     def _late(self, offsets: dict[str, int]) -> bool:

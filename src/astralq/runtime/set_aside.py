@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from pyspark.sql import DataFrame, SparkSession
@@ -15,8 +15,7 @@ from astralq.runtime.checkpoint.tables import Part
 from astralq.runtime.ingest.epoch_input import EpochInput
 from astralq.runtime.ingest.log import BatchManifest, IngestLog
 from astralq.runtime.queries import ContinuousQuery
-from astralq.spark.encoding.columns import col, lit
-from astralq.spark.state.store import Notes
+from astralq.spark.columns import col, lit
 from astralq.timeline import Instant, format_instant
 
 
@@ -53,16 +52,16 @@ def before_start(spark: SparkSession, folders: Folders, query: ContinuousQuery, 
     return count
 
 
-def unmatched(folders: Folders, name: str, memory: Notes, new: EpochInput, epoch: int) -> int:
+def unmatched(folders: Folders, name: str, deletions: Mapping[str, DataFrame], new: EpochInput, epoch: int) -> int:
     """Writes down the deletions of an epoch that found no row, and counts them.
 
     They are computed only if some manifest has deletions.
     """
     count = 0
-    for source, rows in memory.unmatched.items():
+    for source, rows in deletions.items():
         if any(m.deletions for m in new.batches.get(source, [])):
             reason = "its '-' found no row to take out"
-            count += _rejected(rows(), reason, folders.refused(source, name, epoch))
+            count += _rejected(rows, reason, folders.refused(source, name, epoch))
     return count
 
 

@@ -21,7 +21,7 @@ from astralq.model.values import Values
 from astralq.runtime.checkpoint.records import sync_folder
 from astralq.runtime.checkpoint.tables import Part
 from astralq.schema import Attribute
-from astralq.spark.encoding.columns import col, lit
+from astralq.spark.columns import col, lit
 
 Callback = Callable[[DataFrame, int], None]
 """A user's function: called with the rows of an epoch, each with its place in the answer as _n, and its number."""

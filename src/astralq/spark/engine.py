@@ -4,23 +4,25 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812
 
-from astralq.algebra.base import HasOperator, Kind, Operator, operator_of
+from astralq.algebra.base import HasOperator, Operator, operator_of
 from astralq.algebra.fluent import RelationQuery, StreamQuery
-from astralq.algebra.set_aside import SetAside, SetAsideWarning
+from astralq.algebra.set_aside import SetAsideWarning
 from astralq.algebra.sources import RelationSource, StreamSource
 from astralq.errors import DataError, PlanError, SchemaError
 from astralq.language.script import read_script
+from astralq.plan.aggregate.limbs import Range
+from astralq.plan.answer import Plan
+from astralq.plan.facts import FEW_ROWS, Facts
+from astralq.plan.sql_types import spark_type
 from astralq.schema import Attribute, Location, Schema, parse_type
-from astralq.spark.aggregate.exact import Layout
-from astralq.spark.answers import history, state
-from astralq.spark.context import Run
-from astralq.spark.sources.received import FEW_ROWS, Sources, spark_type
+from astralq.spark.batch import Batch
 from astralq.timeline import Instant, instant
 
 Query = str | Operator | HasOperator
@@ -28,6 +30,14 @@ Moment = str | datetime | int
 
 _WIDENED = {"tinyint": "int", "smallint": "int", "float": "double", "timestamp_ntz": "timestamp"}
 """Types that become the next wider one of ours, where nothing is lost."""
+
+
+@dataclass(frozen=True)
+class Answered:
+    """An answer as a DataFrame, with the plan that it is computed by."""
+
+    df: DataFrame
+    plan: Plan
 
 
 class Engine:
@@ -66,7 +76,7 @@ class Engine:
         self.spark = spark
         self.few_rows = few_rows
         self._frames: dict[str, DataFrame] = {}
-        self._layouts: dict[tuple[str, int], Layout] = {}
+        self._ranges: dict[tuple[str, int], Range] = {}
 
     # Sources
 
@@ -165,8 +175,8 @@ class Engine:
             operator = operator_of(query)
         moments = [None if m is None else instant(m) for m in (at, until)]
         # What is learnt of a DataFrame that the engine keeps is learnt once; others may be new ones each time.
-        kept = None if frames != self._frames else self._layouts
-        return self.answer(operator, frames, t0=t0, at=moments[0], until=moments[1], layouts=kept)
+        kept = None if frames != self._frames else self._ranges
+        return self.answer(operator, frames, t0=t0, at=moments[0], until=moments[1], ranges=kept)
 
     def answer(
         self,
@@ -176,16 +186,16 @@ class Engine:
         t0: Instant | None = None,
         at: Instant | None = None,
         until: Instant | None = None,
-        layouts: dict[tuple[str, int], Layout] | None = None,
+        ranges: dict[tuple[str, int], Range] | None = None,
     ) -> DataFrame:
         """The answer to a bound query over the DataFrames of its sources.
 
         Rows that cannot be used, those before the start and changes '-' that find nothing, are counted in a warning.
         """
-        df, aside = self.answered(query, frames, t0=t0, at=at, until=until, layouts=layouts)
-        for one in aside:
+        answered = self.answered(query, frames, t0=t0, at=at, until=until, ranges=ranges)
+        for one in answered.plan.set_aside:
             warnings.warn(str(one), SetAsideWarning, stacklevel=3)
-        return df
+        return answered.df
 
     def answered(
         self,
@@ -195,16 +205,15 @@ class Engine:
         t0: Instant | None = None,
         at: Instant | None = None,
         until: Instant | None = None,
-        layouts: dict[tuple[str, int], Layout] | None = None,
-    ) -> tuple[DataFrame, list[SetAside]]:
-        """The answer, and what of the sources' rows could not be used."""
+        ranges: dict[tuple[str, int], Range] | None = None,
+    ) -> Answered:
+        """The answer, and its plan."""
         if at is not None and until is not None:
             raise PlanError("both a state and a history are asked for", hint="give either at or until")
-        sources = Sources(frames, {} if layouts is None else layouts, few_rows=self.few_rows)
-        run = Run(query, sources, t0, at if at is not None else until)
-        if at is not None and query.kind is not Kind.STREAM:
-            return state(run, at), run.set_aside()
-        return history(run), run.set_aside()
+        facts = Facts(ranges={} if ranges is None else ranges)
+        batch = Batch(query, frames, t0, until, at, self.few_rows, facts)
+        plan = batch.plan()
+        return Answered(batch.answer(plan), plan)
 
 
 def _schema_of(df: DataFrame, location: Location | None) -> Schema:

@@ -9,10 +9,8 @@ from contextlib import redirect_stdout
 
 from pyspark.sql import DataFrame
 
-from astralq.algebra.base import Kind, Operator
-from astralq.spark.answers import history, state
-from astralq.spark.context import Run
-from astralq.spark.sources.received import Sources
+from astralq.algebra.base import Operator
+from astralq.spark.batch import Batch
 from astralq.timeline import Instant
 
 
@@ -24,15 +22,15 @@ def plan_of(df: DataFrame) -> str:
     return out.getvalue().strip()
 
 
-def compiled_plans(run: Run, at: Instant | None = None) -> list[str]:
+def compiled_plans(batch: Batch) -> list[str]:
     """The plans of a run: those of the tables that are computed once, and last that of the answer."""
-    answer = history(run) if at is None or run.query.kind is Kind.STREAM else state(run, at)
-    return [plan_of(df) for df in (*run.materialised, answer)]
+    answer = batch.answer(batch.plan())
+    return [plan_of(df) for df in (*batch.executions[0].materialized, answer)]
 
 
 def physical_plans(query: Operator, frames: Mapping[str, DataFrame], t0: Instant | None, until: Instant | None) -> str:
     """All plans of a query, with a heading for each."""
-    plans = compiled_plans(Run(query, Sources(frames), t0, until))
+    plans = compiled_plans(Batch(query, frames, t0, until))
     headings = [f"computed once, {k} of {len(plans) - 1}" for k in range(1, len(plans))]
     return "\n\n".join(f"-- {h}\n{p}" for h, p in zip([*headings, "answer"], plans, strict=True))
 
@@ -58,7 +56,7 @@ def violations(plan: str) -> Iterator[str]:
 def _is_global(text: str) -> bool:
     """Whether a window has no PARTITION BY: its specification begins with the order."""
     specs = re.findall(r"windowspecdefinition\((.*?), specifiedwindowframe", text)
-    return any(re.match(r"\S+ (ASC|DESC)", spec) for spec in specs)
+    return any(re.match(r"(0, )?\S+ (ASC|DESC)", spec) for spec in specs)
 
 
 def _is_summary(below: list[str]) -> bool:

@@ -27,6 +27,9 @@ SETTINGS = {
     "spark.log.level": "OFF",
     # What is computed once is kept on two executors (context.py): each has to know soon that there is another one.
     "spark.storage.cachedPeersTtl": "1000",
+    # Few rows are computed in one partition. Spark does not know how small tables are that come from Python or from
+    # memory, takes them to be endless, and would shuffle them for each join.
+    "spark.sql.maxSinglePartitionBytes": str(2**63 - 1),
     # Timestamps that every reader of Parquet knows.
     "spark.sql.parquet.outputTimestampType": "TIMESTAMP_MICROS",
     # Where a column was made in Python is asked of the interpreter for each of them: most of the time of planning.

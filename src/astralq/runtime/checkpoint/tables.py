@@ -1,4 +1,4 @@
-"""Retained state in files: tables that only ever grow by new files, are trimmed now and then, and never rewritten."""
+"""Retained state in files: tables to which files are appended, and which are compacted now and then."""
 
 from __future__ import annotations
 
@@ -13,10 +13,9 @@ from pyspark.sql.types import StructType
 
 from astralq.runtime.checkpoint.folders import Folders
 from astralq.runtime.checkpoint.records import Record, file_sum
-from astralq.spark.state.store import Facts, Notes
 
 SLACK = 50_000
-"""A table is trimmed when it has twice the rows that it had then, and so many more."""
+"""A table is compacted when it has twice the rows that it had then, and so many more."""
 
 FILES = 8
 """… or when it consists of more than so many parts."""
@@ -56,6 +55,19 @@ class Part:
     def paths(self, root: Path) -> list[str]:
         return [str(root / self.folder / name) for name, _, _ in self.files]
 
+    def greatest(self, root: Path, column: str) -> int | None:
+        """The greatest value of a column, from the files' statistics; None if these do not have it."""
+        values: list[int] = []
+        for path in self.paths(root):
+            metadata = pq.ParquetFile(path).metadata
+            place = metadata.schema.names.index(column)
+            for k in range(metadata.num_row_groups):
+                statistics = metadata.row_group(k).column(place).statistics
+                if statistics is None or not statistics.has_min_max:
+                    return None
+                values.append(statistics.max)
+        return max(values, default=None)
+
     def is_whole(self, root: Path) -> bool:
         """Whether all files are there as they were written."""
         for name, size, sum_ in self.files:
@@ -67,7 +79,7 @@ class Part:
 
 @dataclass(frozen=True)
 class Table:
-    """A table of an edge: its parts, its columns, and how many rows were needed when it was trimmed last."""
+    """A state table: its parts, its columns, and how many rows were needed when it was compacted last."""
 
     parts: tuple[Part, ...]
     schema: StructType
@@ -98,63 +110,61 @@ class Table:
 
 
 @dataclass
-class InFiles(Notes):
-    """The memory of one query in one epoch; `finish` says what the next one will find."""
+class InFiles:
+    """The state tables of one query in one epoch: what the epoch before left, and what this one has written."""
 
     spark: SparkSession
     folders: Folders
     query: str
     epoch: int
     tables: Mapping[str, Table]
-    always_trim: bool = False
-    _tables: dict[str, Table] = field(default_factory=dict)
-    _frames: dict[str, DataFrame] = field(default_factory=dict)
+    always_compact: bool = False
+    written: dict[str, Table] = field(default_factory=dict)
 
-    def kept(self, edge: str) -> DataFrame | None:
-        table = self.tables.get(edge)
-        return None if table is None else table.frame(self.spark, self.folders.root)
+    @property
+    def columns(self) -> dict[str, tuple[str, ...]]:
+        return {name: tuple(table.schema.names) for name, table in self.tables.items()}
 
-    def grow(self, edge: str, new: DataFrame) -> DataFrame:
-        if edge not in self._tables:
-            before = self.tables.get(edge)
-            part = self._write(edge, new, "new")
-            if before is None:
-                table = Table((part,), _nullable(new.schema))
-            else:
-                names = set(before.schema.names)
-                further = [f for f in _nullable(new.schema) if f.name not in names]
-                table = Table((*before.parts, part), StructType([*before.schema, *further]), before.needed)
-            self._settle(edge, table)
-        return self._frames[edge]
+    def get(self, name: str) -> DataFrame:
+        return self.tables[name].frame(self.spark, self.folders.root)
 
-    def replace(self, edge: str, df: DataFrame) -> DataFrame:
-        if edge not in self._tables:
-            part = self._write(edge, df, "all")
-            self._settle(edge, Table((part,), _nullable(df.schema), part.rows))
-        return self._frames[edge]
+    def append(self, name: str, rows: DataFrame) -> DataFrame:
+        before = self.tables.get(name)
+        part = self._write(name, rows, "new")
+        if before is None:
+            return self._settle(name, Table((part,), _nullable(rows.schema)))
+        names = set(before.schema.names)
+        further = [f for f in _nullable(rows.schema) if f.name not in names]
+        return self._settle(name, Table((*before.parts, part), StructType([*before.schema, *further]), before.needed))
 
-    def _write(self, edge: str, df: DataFrame, part: str) -> Part:
-        folder = self.folders.state(self.query, edge, self.epoch, part)
-        df.write.mode("overwrite").parquet(str(folder))
+    def replace(self, name: str, rows: DataFrame) -> DataFrame:
+        part = self._write(name, rows, "all")
+        return self._settle(name, Table((part,), _nullable(rows.schema), part.rows))
+
+    def compact(self, name: str, needed: DataFrame) -> None:
+        part = self._write(name, needed, "compacted")
+        self.written[name] = Table((part,) if part.rows else (), _nullable(needed.schema), part.rows)
+
+    def is_worth_compacting(self, name: str) -> bool:
+        table = self.written.get(name)
+        return table is not None and (self.always_compact or _has_grown(table))
+
+    def greatest(self, name: str, column: str) -> int | None:
+        """From the statistics of the file that was written last."""
+        table = self.written.get(name)
+        return None if table is None or not table.parts else table.parts[-1].greatest(self.folders.root, column)
+
+    def _write(self, name: str, rows: DataFrame, part: str) -> Part:
+        folder = self.folders.state(self.query, name, self.epoch, part)
+        rows.write.mode("overwrite").parquet(str(folder))
         return Part.of(self.folders.root, folder)
 
-    def _settle(self, edge: str, table: Table) -> None:
-        self._tables[edge] = Table(tuple(p for p in table.parts if p.rows), table.schema, table.needed)
-        self._frames[edge] = self._tables[edge].frame(self.spark, self.folders.root)
-
-    def finish(self) -> tuple[dict[str, Table], Facts]:
-        """Trims what has grown enough, and counts; the tables and facts for the next epoch."""
-        for edge, needed in self._trims.items():
-            table = self._tables.get(edge)
-            if table is None or not (self.always_trim or _worth_trimming(table)):
-                continue
-            df = needed()
-            part = self._write(edge, df, "trimmed")
-            self._tables[edge] = Table((part,) if part.rows else (), _nullable(df.schema), part.rows)
-        return self._tables, self.facts_after()
+    def _settle(self, name: str, table: Table) -> DataFrame:
+        self.written[name] = Table(tuple(p for p in table.parts if p.rows), table.schema, table.needed)
+        return self.written[name].frame(self.spark, self.folders.root)
 
 
-def _worth_trimming(table: Table) -> bool:
+def _has_grown(table: Table) -> bool:
     return table.rows > 2 * table.needed + SLACK or len(table.parts) > FILES
 
 

@@ -8,8 +8,8 @@ from functools import cached_property
 
 from pyspark.sql import DataFrame, SparkSession
 
+from astralq.plan.aggregate.limbs import Range
 from astralq.runtime.ingest.log import BatchManifest, IngestLog
-from astralq.spark.aggregate.exact import Range
 from astralq.timeline import Instant
 
 

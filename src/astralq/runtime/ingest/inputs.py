@@ -22,13 +22,13 @@ from astralq.io.declared import followed_origin, kafka_form, rate_misfits
 from astralq.io.files import called, described
 from astralq.io.formats import SUFFIXES
 from astralq.io.options import check_option_names
+from astralq.plan.sources.stamps import moment, stamp_problem
+from astralq.plan.sql_types import spark_type
 from astralq.runtime.ingest.log import PROBLEM, ROW, clock
 from astralq.schema import Schema
-from astralq.spark.encoding.columns import col, lit
+from astralq.spark.columns import col, lit, spark_column
 from astralq.spark.sources.files import read_some
 from astralq.spark.sources.reading import Reading, from_rows, of_text, sure
-from astralq.spark.sources.received import spark_type
-from astralq.spark.sources.stamps import moment, stamp_problem
 from astralq.timeline import Duration, Instant, duration
 
 Source = StreamSource | RelationSource
@@ -112,11 +112,11 @@ def on_arrival(source: Source | SensedSource) -> bool:
 
 
 def _with_times(source: Source, rows: DataFrame, arrived: Column | None, further: tuple[str, ...] = ()) -> DataFrame:
-    rows = rows.withColumn(PROBLEM, F.coalesce(col(PROBLEM), stamp_problem(source)))
+    rows = rows.withColumn(PROBLEM, F.coalesce(col(PROBLEM), spark_column(stamp_problem(source))))
     name = source.timestamp if isinstance(source, StreamSource) else source.at
     if arrived is None:
         assert name is not None
-        arrived = moment(source, name)
+        arrived = spark_column(moment(source, name))
     values = [col(f"c{k}").alias(a.name) for k, a in enumerate(source.declared)]
     t = F.when(col(PROBLEM).isNull(), arrived).cast("bigint").alias("_t")
     return rows.select(*values, t, *further, PROBLEM, ROW)

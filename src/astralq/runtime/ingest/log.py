@@ -22,12 +22,14 @@ from pyspark.sql.streaming import StreamingQuery
 from pyspark.sql.types import StructType
 
 from astralq.errors import AstralError, DataError
+from astralq.plan import columns as plan
+from astralq.plan import functions as plan_functions
+from astralq.plan.aggregate.limbs import Range, range_columns, range_of
 from astralq.runtime.checkpoint.failpoints import failpoint
 from astralq.runtime.checkpoint.folders import Folders
 from astralq.runtime.checkpoint.records import CorruptRecordError, Record, numbers, read_record, write_record
 from astralq.runtime.sessions import LARGE
-from astralq.spark.aggregate.exact import Range, range_columns, range_of
-from astralq.spark.encoding.columns import col
+from astralq.spark.columns import col, spark_column
 from astralq.timeline import Instant
 
 if TYPE_CHECKING:
@@ -130,7 +132,8 @@ class IngestLog:
             is_deletion = col(f"`{self.change}`").cast("string").isin("-", "false")
             metrics.append(F.count(F.when(good & is_deletion, 1)).alias("deletions"))
         for k, name in enumerate(self.doubles):
-            metrics += range_columns(F.when(good, col(f"`{name}`")), f"r{k}_")
+            value = plan_functions.when(plan.col(PROBLEM).is_null(), plan.col(f"`{name}`"))
+            metrics += [spark_column(c) for c in range_columns(value, f"r{k}_")]
         measured: Mapping[str, Any]
         linked = self._link(df, batch)
         if linked is not None:

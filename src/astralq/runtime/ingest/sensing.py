@@ -25,11 +25,11 @@ from pyspark.sql.types import StructType
 
 from astralq.algebra.sources import SensedSource
 from astralq.io.files import read_sensor
+from astralq.plan.sql_types import spark_type
 from astralq.runtime.ingest.inputs import Input, log_schema
 from astralq.runtime.ingest.log import PROBLEM, ROW
 from astralq.schema import Schema
-from astralq.spark.encoding.columns import col
-from astralq.spark.sources.received import spark_type
+from astralq.spark.columns import col
 from astralq.timeline import EPOCH, Instant, duration, format_instant
 
 

@@ -7,7 +7,7 @@ from pyspark.sql import functions as F  # noqa: N812
 
 from astralq.algebra.sources import SensedSource
 from astralq.model.values import Stream
-from astralq.spark.sources.received import spark_type
+from astralq.plan.sql_types import spark_type
 
 
 def sensed_frame(spark: SparkSession, source: SensedSource, stream: Stream) -> DataFrame:

@@ -1,0 +1,1 @@
+"""Physical plans: tables that a query is computed with, chosen without Spark, actions or files."""

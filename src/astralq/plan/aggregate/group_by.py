@@ -1,0 +1,260 @@
+"""Aggregation over intervals: a row for each group and each stretch of time in which its values do not change."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import astuple, dataclass, replace
+
+from astralq.algebra.relational import GroupBy
+from astralq.expr.safety import mergeable
+from astralq.plan import functions as F  # noqa: N812
+from astralq.plan.aggregate.direct import aggregated
+from astralq.plan.aggregate.elementary import Elementary
+from astralq.plan.aggregate.layouts import Layouts, aggregates_of, integer_layouts, layouts, ranges_of
+from astralq.plan.aggregate.limbs import Layout, rescale_limbs
+from astralq.plan.aggregate.partials import Plan, plan, prepared
+from astralq.plan.aggregate.strategies import Merging, Strategy, choose
+from astralq.plan.columns import Column, col, columns, lit, long
+from astralq.plan.encoding.tables import Key, RelationTable, attributes
+from astralq.plan.operators.expressions import Names
+from astralq.plan.run import EpochRun, Run
+from astralq.plan.sources.provenance import source_column
+from astralq.plan.state.epochs import clip_to_epoch, with_indexes
+from astralq.plan.table import Assumed, Table
+
+_ROOM = 8
+"""For how many epochs like the present one the greatest number of rows of a sum need not be counted again."""
+
+
+def group_by(op: GroupBy, relation: RelationTable, run: Run, *, name: str = "", early: bool = False) -> RelationTable:
+    """The groups' rows; φ is the key.
+
+    With a state table, the relation has new rows only, and panes are kept instead of rows; `early`: rows come with the
+    epoch's sources, before their windows are evaluated.
+    """
+    return _Grouping(op, relation, run, name, early).result()
+
+
+def keep_panes(op: GroupBy, relation: RelationTable, run: Run, *, name: str, early: bool) -> None:
+    """Only merges new rows into the panes of a state table; nobody looks at the groups' rows."""
+    grouping = _Grouping(op, relation, run, name, early)
+    parts = grouping.partials(grouping.rows())
+    grouping.with_panes(parts)
+
+
+@dataclass(frozen=True)
+class _Partials:
+    """Rows as partial values with their intervals, the aggregates' plans, and how partial values merge."""
+
+    named: Table
+    plans: list[Plan]
+    merging: Merging
+
+    @property
+    def invertible(self) -> bool:
+        return all(p.invertible for p in self.plans)
+
+
+@dataclass(frozen=True)
+class _Grouping:
+    op: GroupBy
+    relation: RelationTable
+    run: Run
+    name: str = ""
+    early: bool = False
+
+    @property
+    def keys(self) -> list[str]:
+        return [f"k{j}" for j in range(len(self.op.keys))]
+
+    @property
+    def order(self) -> list[str]:
+        return [f"z{j}" for j in range(len(self.relation.order))]
+
+    @property
+    def always(self) -> bool:
+        """Whether there is a row over nothing too: a global aggregate."""
+        return not self.op.keys and self.op.empty_row
+
+    def rows(self) -> Table:
+        """The rows with their keys and arguments, order columns z…, and intervals."""
+        relation = self.relation
+        names = Names(self.op.child.schema, attributes(relation.schema), relation.stamp)
+        return relation.rows.select(
+            *prepared(self.op, names),
+            *(col(c).alias(f"z{j}") for j, c in enumerate(relation.order)),
+            *relation.interval_columns,
+        )
+
+    def result(self) -> RelationTable:
+        if not all(mergeable(a) for a in aggregates_of(self.op)):
+            return replace(self, relation=clip_to_epoch(self.relation, self.run))._directly()
+        parts = self.partials(self.rows())
+        strategy, reason = choose(self.relation, always=self.always, invertible=parts.invertible)
+        self.run.choices.note(self.op.label, f"aggregation: {strategy.value}", reason)
+        named = self.with_panes(parts) if self.name else parts.named
+        states = parts.merging.states(self._from_now(named, strategy), strategy)
+        groups = self._relation(states, [p.final for p in parts.plans])
+        if self.run.since is not None:
+            return clip_to_epoch(groups, self.run)
+        stepwise = strategy in (Strategy.ONE_STEP, Strategy.FEW_STEPS)
+        assert not stepwise or self.relation.grid is not None
+        lifetime = self.relation.grid.every if stepwise and self.relation.grid is not None else None
+        return replace(groups, lifetime=lifetime)
+
+    def partials(self, rows: Table) -> _Partials:
+        cut = self._layouts(rows)
+        plans = [plan(j, a, cut.by_place.get(j), self.order) for j, a in enumerate(aggregates_of(self.op))]
+        partials = {p.name: p for q in plans for p in q.partials}
+        named: Table = rows.select(
+            *self.keys,
+            *self.relation.interval_columns,
+            long(1).alias("there"),
+            *(p.value.alias(name) for name, p in partials.items()),
+        )
+        if cut.assumed:
+            named = Assumed(named)
+        merges = {"there": "sum"} | {name: p.merge for name, p in partials.items()}
+        merging = Merging(self.relation, self.keys, merges, self.run, self.always)
+        if self.relation.pane_aligned and not self.name:
+            # Windows that move in steps: all rows of one step behave alike, and are one from here on.
+            named = merging.panes(named)
+        return _Partials(named, plans, merging)
+
+    # State
+
+    def with_panes(self, parts: _Partials) -> Table:
+        """New panes, merged with those of the state table: rows of one group that come and go together."""
+        run, named = self.run, parts.named
+        assert run.state is not None
+        now = [p.layout for p in parts.plans]
+        kept = run.state.get(self.name)
+        if kept is not None and run.since is not None:
+            named = self._kept_panes(kept, named, now).union(named, missing=True)
+        run.state.put(f"layouts {self.name}", [None if x is None else list(astuple(x)) for x in now])
+        return run.state.replace(self.name, parts.merging.panes(named))
+
+    def _kept_panes(self, kept: Table, named: Table, now: Sequence[Layout | None]) -> Table:
+        """The panes of epochs before that still hold something, their sums cut as the new ones are."""
+        run, one_batch = self.run, self.relation.one_batch
+        assert run.state is not None
+        assert run.since is not None
+        old = with_indexes(kept, one_batch=one_batch).where(col("tt") > run.since)
+        before = [None if x is None else Layout(*x) for x in run.state.metadata[f"layouts {self.name}"]]
+        for k, (a, b) in enumerate(zip(before, now, strict=True)):
+            if a is not None and b is not None and a != b:
+                cut = rescale_limbs([col(f"s{k}_{j}") for j in range(a.count)], a, b)
+                old = old.with_columns({f"s{k}_{j}": limb for j, limb in enumerate(cut)})
+        if self.relation.append_only:
+            # What has come before is one value for each group.
+            old = old.with_columns(self._since(run.since))
+        return old.select(*(c for c in old.columns if c in named.columns))
+
+    def _since(self, since: int) -> dict[str, Column]:
+        """Beginnings from (since, 0) on."""
+        made = {"ft": F.greatest("ft", lit(since))}
+        if not self.relation.one_batch:
+            made["fi"] = F.when(col("ft") > since, col("fi")).otherwise(lit(0))
+        return made
+
+    def _from_now(self, named: Table, strategy: Strategy) -> Table:
+        """Rows from (since, 0) on; the strategies for windows of one length want their whole intervals."""
+        if self.run.since is None or strategy in (Strategy.ONE_STEP, Strategy.FEW_STEPS, Strategy.BLOCKS):
+            return named
+        return named.with_columns(self._since(self.run.since))
+
+    # Layouts of sums
+
+    def _layouts(self, rows: Table) -> Layouts:
+        aggregates = aggregates_of(self.op)
+        if self.run.state is None:
+            return layouts(aggregates, rows, self.run, below=self.op.child)
+        if not self.name:
+            return layouts(aggregates, rows, self.run)
+        new, assumed = ranges_of(aggregates, rows, self.run, below=self.op.child)
+        cut = integer_layouts(aggregates, self.run.rows)
+        for k, range_ in new.items():
+            traced = source_column(self.op.child, aggregates[k].args[0])
+            source = f"{self.name} {k}" if traced is None else f"{traced[0].name} {traced[1]}"
+            assert isinstance(self.run, EpochRun)
+            known = self.run.known_range(source, range_)
+            if not known.layout.fast:
+                coming = self.run.new_rows if traced is not None and self.early else None
+                most, measured = self._most(rows, coming)
+                assumed = assumed or not measured
+                known = replace(known, rows=min(known.rows, most))
+            cut[k] = known.layout
+        return Layouts(cut, assumed)
+
+    def _most(self, rows: Table, coming: int | None) -> tuple[int, bool]:
+        """At most how many rows one sum has, and whether that is measured: all rows that ever came may be far more
+        than any group has at a time. Counted again when it could have become twice as many, not in every epoch."""
+        state = self.run.state
+        assert state is not None
+        name = f"most{self.run.scope} {self.name}"
+        if coming is None:
+            counted = self.run.measure(rows.agg(F.count(lit(1)).alias("rows")))
+            if counted is None:
+                return 1, False
+            coming = counted[0]["rows"]
+        before, room = state.metadata.get(name, (0, 0))
+        if coming > room:
+            largest = self._largest_group()
+            if largest is None:
+                return 1, False
+            before, room = largest, max(largest, _ROOM * coming)
+        state.put(name, [before + coming, room - coming])
+        return before + coming, True
+
+    def _largest_group(self) -> int | None:
+        """How many rows the largest group has that is kept."""
+        assert self.run.state is not None
+        kept = self.run.state.get(self.name)
+        if kept is None:
+            return 0
+        sums = kept.group_by(*self.keys).agg(F.sum("there").alias("rows"))
+        measured = self.run.measure(sums.agg(F.max("rows").alias("rows")))
+        return None if measured is None else measured[0]["rows"] or 0
+
+    # Functions that do not merge
+
+    def _directly(self) -> RelationTable:
+        """Each elementary interval by itself, for functions that do not merge, such as medians."""
+        self.run.choices.note(
+            self.op.label, f"aggregation: {Strategy.ELEMENTARY.value}", "a function that does not merge"
+        )
+        rows = self.run.materialized(self.rows())
+        one_batch = self.relation.one_batch
+        elementary = Elementary.of([rows], self.keys, self.run, one_batch=one_batch, whole=self.always)
+        aggregates = aggregates_of(self.op)
+        below = self.op.child if self.run.state is None else None
+        cut = layouts(aggregates, rows, self.run, below=below)
+        location = self.op.child.schema.location
+        members = elementary.members(rows)
+        values = aggregated(
+            Assumed(members) if cut.assumed else members,
+            [*self.keys, "e"],
+            aggregates,
+            self.order,
+            cut.by_place,
+            planar=location is not None and location.planar,
+        )
+        names = [f"a{j}" for j in range(len(aggregates))]
+        zero = {f"a{j}" for j, a in enumerate(aggregates) if a.function == "count"}
+        merging = Merging(self.relation, self.keys, {}, self.run, self.always)
+        return self._relation(merging.with_intervals(values, elementary, names, zero), columns(names))
+
+    def _relation(self, states: Table, finals: Sequence[Column]) -> RelationTable:
+        width = len(self.keys)
+        made = [col(k).alias(f"c{j}") for j, k in enumerate(self.keys)]
+        made += [v.alias(f"c{width + j}") for j, v in enumerate(finals)]
+        return RelationTable(
+            states.select(*made, *self.relation.interval_columns),
+            self.op.schema,
+            tuple(Key(f"c{j}") for j in range(width)),
+            self.relation.one_batch,
+            coalesced=False,
+            one_row_per_phi=not self.op.aggregates,
+            grid=self.relation.grid,
+            unseen=True,
+        )

@@ -1,0 +1,106 @@
+"""Aggregate functions as partial values that merge, and what is made of them at the end."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from astralq.algebra.relational import GroupBy
+from astralq.expr.nodes import SPATIAL_AGGREGATES, Aggregate
+from astralq.plan import functions as F  # noqa: N812
+from astralq.plan.aggregate.limbs import Layout
+from astralq.plan.columns import Column, col, lit
+from astralq.plan.encoding.scan import MERGES
+from astralq.plan.operators.expressions import Names, compiled
+
+
+@dataclass(frozen=True)
+class Partial:
+    """A column of a row, 0 or NULL where the row adds nothing, and how those of several rows merge."""
+
+    name: str
+    value: Column
+    merge: str  # sum, min or max
+
+    def merged(self) -> Column:
+        return MERGES[self.merge](col(self.name)).alias(self.name)
+
+
+@dataclass(frozen=True)
+class Plan:
+    """An aggregate: its partial columns, and its value over merged ones."""
+
+    partials: tuple[Partial, ...]
+    final: Column
+    layout: Layout | None = None  # how its sums are cut, if they are
+
+    @property
+    def invertible(self) -> bool:
+        """Whether what leaves can be taken off again."""
+        return all(p.merge == "sum" for p in self.partials)
+
+
+def plan(k: int, a: Aggregate, layout: Layout | None, order: Sequence[str]) -> Plan:
+    """The plan of the k-th aggregate; its argument is in the column v{k}, if it has one."""
+    value = col(f"v{k}")
+    match a.function:
+        case "count":
+            there = lit(1) if not a.args else F.when(value.is_not_null(), 1).otherwise(0)
+            return Plan((Partial(f"n{k}", there.cast("bigint"), "sum"),), col(f"n{k}"))
+        case "min" | "max":
+            return Plan((Partial(f"m{k}", value, a.function),), col(f"m{k}"))
+        case "first" | "last":
+            packed = F.struct(*(col(c).alias(f"o{j}") for j, c in enumerate(order)), value.alias("value"))
+            return Plan((Partial(f"m{k}", packed, "min" if a.function == "first" else "max"),), col(f"m{k}.value"))
+    return _total(k, a, value, layout)
+
+
+def _total(k: int, a: Aggregate, value: Column, layout: Layout | None) -> Plan:
+    """sum and avg: NULL over nothing."""
+    count = Partial(f"n{k}", F.when(value.is_not_null(), 1).otherwise(0).cast("bigint"), "sum")
+    some = col(count.name) > 0
+    if layout is None:
+        source = a.args[0].type
+        wide = f"decimal(38,{source.scale})"
+        total = Partial(f"s{k}", F.coalesce(value, lit(0)).cast(wide), "sum")
+        amount = col(total.name) if a.function == "sum" else _decimal_average(col(total.name), col(count.name))
+        return Plan((count, total), F.when(some, amount.cast(f"decimal({a.type.precision},{a.type.scale})")))
+    is_double = a.args[0].type.name == "DOUBLE"
+    cut = layout.limbs(value) if is_double else layout.integer_limbs(value)
+    limbs = tuple(Partial(f"s{k}_{j}", F.coalesce(limb, lit(0)), "sum") for j, limb in enumerate(cut))
+    merged = [col(p.name) for p in limbs]
+    if a.function == "sum" and not is_double:
+        return Plan((count, *limbs), F.when(some, layout.whole(merged)), layout)
+    amount = layout.total(merged) if a.function == "sum" else layout.average(merged, col(count.name))
+    if not (is_double and layout.special):
+        return Plan((count, *limbs), F.when(some, amount), layout)
+    # How many of each there are decides, as IEEE addition would.
+    kinds = [
+        Partial(f"x{k}_{j}", F.when(condition, 1).otherwise(0).cast("bigint"), "sum")
+        for j, condition in enumerate((F.isnan(value), value == float("inf"), value == float("-inf")))
+    ]
+    nan, plus, minus = (col(p.name) > 0 for p in kinds)
+    amount = (
+        F.when(nan | (plus & minus), lit(float("nan")))
+        .when(plus, lit(float("inf")))
+        .when(minus, lit(float("-inf")))
+        .otherwise(amount)
+    )
+    return Plan((count, *limbs, *kinds), F.when(some, amount), layout)
+
+
+def _decimal_average(total: Column, count: Column) -> Column:
+    return total / F.when(count > 0, count).cast("decimal(20,0)")
+
+
+def prepared(op: GroupBy, names: Names) -> list[Column]:
+    """The keys k0, k1, … of a row, and its aggregates' arguments v…; locations as x…, y…, and their times as s…"""
+    made = [compiled(e, names).alias(f"k{j}") for j, (_, e) in enumerate(op.keys)]
+    for j, (_, a) in enumerate(op.aggregates):
+        if a.function not in SPATIAL_AGGREGATES:
+            made += [compiled(e, names).alias(f"v{j}") for e in a.args[:1]]
+            continue
+        made += [compiled(e, names).cast("double").alias(f"{c}{j}") for c, e in zip("xy", a.args, strict=False)]
+        if a.function == "average_speed":
+            made.append(F.unix_micros(compiled(a.args[2], names)).alias(f"s{j}"))
+    return made

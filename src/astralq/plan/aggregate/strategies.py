@@ -1,0 +1,192 @@
+"""Merging partial values over intervals: for each group a row for each stretch of time in which nothing changes.
+
+| strategy | where | cost |
+|---|---|---|
+| one step | windows that do not overlap | one aggregation |
+| few steps | windows that overlap a little | each pane into the few windows that hold it |
+| sweep | sums and counts; or nothing ever leaves | entries add, exits take off: one window function |
+| blocks | all rows hold for the same time | a prefix of what entered with what leaves later; no inverse is needed |
+| elementary | the rest | each elementary interval by itself: as large as windows overlap |
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from enum import Enum
+
+from astralq.plan import functions as F  # noqa: N812
+from astralq.plan.aggregate.elementary import Elementary
+from astralq.plan.columns import Column, Window, col, columns, lit, long
+from astralq.plan.encoding.batches import ALWAYS, NEVER
+from astralq.plan.encoding.scan import MERGES, Sequenced, combined, equal
+from astralq.plan.encoding.tables import RelationTable
+from astralq.plan.run import Run
+from astralq.plan.table import ONE_ROW, Table
+
+FEW = 12
+"""Up to how many windows hold a tuple if panes are merged into each of them."""
+
+
+class Strategy(Enum):
+    """How partial values are merged."""
+
+    ONE_STEP = "one step"
+    FEW_STEPS = "few steps"
+    SWEEP = "sweep"
+    BLOCKS = "blocks"
+    ELEMENTARY = "elementary intervals"
+
+
+def choose(relation: RelationTable, *, always: bool, invertible: bool) -> tuple[Strategy, str]:
+    """The strategy for partial values over a relation's intervals, and why."""
+    stride = None if relation.grid is None else relation.grid.every
+    if relation.pane_aligned and relation.lifetime is not None and stride is not None and not always:
+        if relation.lifetime == stride:
+            return Strategy.ONE_STEP, "the windows do not overlap"
+        if relation.one_batch and relation.lifetime <= FEW * stride:
+            return Strategy.FEW_STEPS, f"a row is in {relation.lifetime // stride} windows"
+    if relation.append_only:
+        return Strategy.SWEEP, "nothing leaves the window"
+    if invertible:
+        return Strategy.SWEEP, "what leaves can be taken off again"
+    if relation.lifetime is not None and relation.one_batch:
+        return Strategy.BLOCKS, "minima and maxima, and every row holds for the same time"
+    return Strategy.ELEMENTARY, "minima and maxima, and rows hold for different times"
+
+
+@dataclass(frozen=True)
+class Merging:
+    """Partial values by group and interval, and how they merge; `always`: there is a row over nothing, too."""
+
+    relation: RelationTable
+    keys: Sequence[str]
+    merges: Mapping[str, str]
+    run: Run
+    always: bool
+
+    def states(self, named: Table, strategy: Strategy) -> Table:
+        """For each group the merged partials in each interval [ft, tt) between two of its changes."""
+        match strategy:
+            case Strategy.ONE_STEP:
+                return named
+            case Strategy.FEW_STEPS:
+                return self._step_by_step(named)
+            case Strategy.SWEEP:
+                return self._sweep(named)
+            case Strategy.BLOCKS:
+                return self._blocks(named)
+        return self._elementary(named)
+
+    def panes(self, named: Table) -> Table:
+        """One row for all rows of a group with the same interval."""
+        relation = self.relation
+        lifetime = relation.lifetime if relation.one_batch and relation.pane_aligned else None
+        ends = relation.interval_columns if lifetime is None else ["ft"]
+        merged = named.group_by(*self.keys, *ends).agg(*self._merged())
+        return merged if lifetime is None else merged.with_column("tt", col("ft") + lit(lifetime))
+
+    def _merged(self) -> list[Column]:
+        return [MERGES[m](col(name)).alias(name) for name, m in self.merges.items()]
+
+    def _step_by_step(self, named: Table) -> Table:
+        assert self.relation.grid is not None
+        stride = self.relation.grid.every
+        steps = F.sequence(col("ft"), col("tt") - lit(stride), long(stride))
+        exploded = named.with_column("ft", F.explode(steps))
+        merged = exploded.group_by(*self.keys, "ft").agg(*self._merged())
+        return merged.with_column("tt", col("ft") + lit(stride))
+
+    # Sweep
+
+    def _sweep(self, named: Table) -> Table:
+        """Running values over the points of each group; the last event of a point has them all."""
+        one_batch = self.relation.one_batch
+        order = ["at"] if one_batch else ["at", "ai"]
+        sequence = Sequenced.of(self._events(named), self.keys, order, self.run, self.run.time_cut)
+        swept = sequence.running(self.merges, order)
+        last = col("next_at").is_null() | (col("next_at") > col("at"))
+        if not one_batch:
+            last = last | (col("next_ai") > col("ai"))
+        if not self.always:
+            last = last & (col("there") > 0)
+        made = [col("at").alias("ft"), F.coalesce("next_at", lit(NEVER)).alias("tt")]
+        if not one_batch:
+            made = [made[0], col("ai").alias("fi"), made[1], F.coalesce("next_ai", lit(0)).alias("ti")]
+        return swept.where(last).select(*self.keys, *made, *self.merges)
+
+    def _events(self, named: Table) -> Table:
+        """Entries, and exits with what they take off: at, and the partials; both in one pass over the rows."""
+        one_batch, leaves = self.relation.one_batch, not self.relation.append_only
+        stamp = ["at"] if one_batch else ["at", "ai"]
+
+        def event(t: str, i: str, *, enters: bool) -> Column:
+            index = [] if one_batch else [col(i).alias("ai")]
+            # Minima are swept only where nothing leaves.
+            values = [(col(n) if enters or m != "sum" else -col(n)).alias(n) for n, m in self.merges.items()]
+            return F.struct(col(t).alias("at"), *index, *values)
+
+        both = [event("ft", "fi", enters=True)] + ([event("tt", "ti", enters=False)] if leaves else [])
+        exploded = named.select(*self.keys, F.explode(F.array(*both)).alias("event"))
+        events: Table = exploded.select(*self.keys, *(col(f"event.{c}") for c in [*stamp, *self.merges]))
+        events = events.where(col("at") < NEVER)
+        if not self.always:
+            return events
+        values = {n: long(0) if m == "sum" else lit(None) for n, m in self.merges.items()}
+        start = {"at": long(ALWAYS)} | ({} if one_batch else {"ai": long(0)}) | values
+        return events.union(ONE_ROW.select(*(c.alias(n) for n, c in start.items())))
+
+    # Blocks
+
+    def _blocks(self, named: Table) -> Table:
+        """Time in blocks as long as a row holds: at a point q, what entered in q's block up to q, and what leaves
+        in it after q, are all that is there. Nothing is taken off, so that any function that merges will do."""
+        assert self.relation.lifetime is not None
+        keys, merges = list(self.keys), self.merges
+        block = F.floor(col("at") / lit(self.relation.lifetime)).cast("bigint")
+
+        def events(t: str, *, enters: bool) -> Table:
+            values = []
+            for n in merges:
+                values.append((col(n) if enters else lit(None)).alias(f"in_{n}"))
+                values.append((lit(None) if enters else col(n)).alias(f"out_{n}"))
+            return named.select(*keys, col(t).alias("at"), *values)
+
+        both = events("ft", enters=True).union(events("tt", enters=False))
+        if self.always:
+            both = both.union(ONE_ROW.select(long(ALWAYS).alias("at")), missing=True)
+        merged = (
+            both.with_column("block", block)
+            .group_by(*keys, "block", "at")
+            .agg(*(MERGES[m](col(f"{d}_{n}")).alias(f"{d}_{n}") for n, m in merges.items() for d in ("in", "out")))
+        )
+        up = Window.partition_by(*keys, "block").order_by("at").rows(None, 0)
+        down = Window.partition_by(*keys, "block").order_by(F.desc("at")).rows(None, -1)
+        values = []
+        for n, m in merges.items():
+            entered = MERGES[m](col(f"in_{n}")).over(up)
+            staying = MERGES[m](col(f"out_{n}")).over(down)
+            values.append(combined(m, entered, staying).alias(n))
+        valued = merged.select(*keys, "at", *values)
+        states = Sequenced.of(valued, keys, ["at"], self.run, self.run.time_cut).running({}, ["at"])
+        states = states.with_column("tt", F.coalesce("next_at", lit(NEVER))).renamed({"at": "ft"})
+        held = states if self.always else states.where(col("there") > 0)
+        return held.select(*keys, "ft", "tt", *merges)
+
+    # Elementary intervals
+
+    def _elementary(self, named: Table) -> Table:
+        named = self.run.materialized(named)
+        elementary = Elementary.of([named], self.keys, self.run, one_batch=self.relation.one_batch, whole=self.always)
+        values = elementary.members(named).group_by(*self.keys, "e").agg(*self._merged())
+        sums = {n for n, m in self.merges.items() if m == "sum"}
+        return self.with_intervals(values, elementary, list(self.merges), {"there"} | sums)
+
+    def with_intervals(self, values: Table, elementary: Elementary, names: Sequence[str], zero: set[str]) -> Table:
+        """Values by group and elementary interval, with the intervals; with a row over nothing where it is due."""
+        intervals = elementary.intervals
+        renamed = values.select(*(col(k).alias(f"_{k}") for k in self.keys), col("e").alias("_e"), *names)
+        same = (col("e") == col("_e")) & equal(columns(self.keys), columns(f"_{k}" for k in self.keys))
+        joined = intervals.join(renamed, same, "left" if self.always else "inner")
+        filled = [F.coalesce(col(n), lit(0)).alias(n) if n in zero else col(n) for n in names]
+        return joined.select(*self.keys, *self.relation.interval_columns, *filled)

@@ -1,0 +1,259 @@
+"""What is sequential: positions, running values, and the nearest row of another table.
+
+There are two executions. Over many rows nothing runs on a single core: positions come from a distributed sort, and all
+else uses window functions over (key, bucket): where there is no key, one summary row per bucket carries what goes over
+its borders, and a prefix over the summaries is joined back. Few rows are in one partition, and need no buckets.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Protocol
+
+from astralq.plan import functions as F  # noqa: N812
+from astralq.plan.columns import Column, Window, col, columns, lit
+from astralq.plan.encoding.tables import StreamTable, attributes
+from astralq.plan.state.store import StateTables
+from astralq.plan.table import Index, Table
+
+
+class Sequential(Protocol):
+    """What decides how sequential work is done, and keeps the streams that have their positions."""
+
+    @property
+    def numbered(self) -> dict[StreamTable, StreamTable]: ...
+
+    @property
+    def state(self) -> StateTables | None: ...
+
+    @property
+    def one_partition(self) -> bool: ...
+
+    def materialized(self, table: Table) -> Table: ...
+
+
+BUCKETS = 64
+"""Into how many parts a run is cut where there is no key: enough for every core, few enough for one summary."""
+
+
+def numbered(stream: StreamTable, run: Sequential) -> StreamTable:
+    """The stream with its positions n = 0, 1, 2, …
+
+    The sort ends with all attributes: rows that are still equal are the same tuple, so that any partitioning gives
+    the same positions.
+    """
+    if stream.numbered:
+        return stream
+    if stream in run.numbered:
+        return run.numbered[stream]
+    by = dict.fromkeys([*stream.sort_columns, *attributes(stream.schema)])
+    kept = [*stream.stamp_columns, *attributes(stream.schema)]
+    rows: Table = Index(stream.rows, tuple(by), "n").select(*columns(kept), "n")
+    if run.state is not None:
+        # In an epoch these are the new tuples, and the positions go on where the last epoch's ended.
+        before = run.state.metadata.get(f"count {stream.name}", 0)
+        rows = run.materialized(rows.with_column("n", col("n") + lit(before)))
+        run.state.count(f"count {stream.name}", rows)
+    else:
+        rows = run.materialized(rows)
+    run.numbered[stream] = replace(stream, rows=rows, order=("n",))
+    return run.numbered[stream]
+
+
+@dataclass(frozen=True)
+class Cut:
+    """How the values of a column that never NULLs are cut into buckets: value ↦ (value − first) div width."""
+
+    first: int
+    width: int
+    count: int = BUCKETS
+
+    @staticmethod
+    def of(first: int, last: int, count: int = BUCKETS) -> Cut:
+        """The closed interval [first, last] in equal parts."""
+        return Cut(first, max(1, -(-(last - first + 1) // count)), count)
+
+    def bucket(self, value: Column) -> Column:
+        """The bucket of a value; what lies outside the interval is in the first or the last one."""
+        inside = F.greatest(F.least(value, lit(self.first + self.width * self.count)), lit(self.first - 1))
+        return F.floor((inside - lit(self.first)) / lit(self.width)).cast("bigint")
+
+
+MERGES: dict[str, Callable[..., Column]] = {"sum": F.sum, "min": F.min, "max": F.max}
+"""How partial values of several rows become one."""
+
+
+def combined(merge: str, a: Column, b: Column) -> Column:
+    """Two merged values, either of which may be NULL for nothing."""
+    if merge == "sum":
+        return F.coalesce(a, lit(0)) + F.coalesce(b, lit(0))
+    return F.least(a, b) if merge == "min" else F.greatest(a, b)
+
+
+def equal(a: Sequence[Column], b: Sequence[Column]) -> Column:
+    """Whether all columns are equal, where NULL is equal to NULL."""
+    condition = lit(True)
+    for x, y in zip(a, b, strict=True):
+        condition = condition & x.same_as(y)
+    return condition
+
+
+@dataclass(frozen=True)
+class Sequenced:
+    """A table whose rows are looked at one after the other: within keys if there are any, else within buckets, or in
+    one partition (without a cut)."""
+
+    table: Table
+    keys: tuple[str, ...]
+    order: tuple[str, ...]  # ascending, NULLs first; rows that are equal in it are in any order
+    cut: Cut | None = None  # of the first order column
+
+    @staticmethod
+    def of(table: Table, keys: Sequence[str], order: Sequence[str], run: Sequential, cut: Cut) -> Sequenced:
+        """Buckets only where there is neither a key nor one partition; what is bucketed is read more than once."""
+        if keys or run.one_partition:
+            return Sequenced(table, tuple(keys), tuple(order))
+        return Sequenced(run.materialized(table), (), tuple(order), cut)
+
+    @property
+    def _bucketed(self) -> Table:
+        if self.cut is None:
+            return self.table
+        return self.table.with_column("_bucket", self.cut.bucket(col(self.order[0])))
+
+    @property
+    def _parts(self) -> list[str]:
+        return list(self.keys) if self.cut is None else ["_bucket"]
+
+    def running(self, merges: Mapping[str, str], following: Sequence[str]) -> Table:
+        """Each row with columns merged (by sum, min or max) up to and including it, under their own names, and the
+        values of some columns in the next row as next_…, NULL in the last one."""
+        table = self._bucketed
+        window = Window.partition_by(*self._parts).order_by(*self.order)
+        upto = window.rows(None, 0)
+        others = [c for c in table.columns if c not in merges]
+        running = table.select(
+            *columns(others),
+            *(MERGES[m](col(c)).over(upto).alias(c) for c, m in merges.items()),
+            *(F.lead(col(c)).over(window).alias(f"next_{c}") for c in following),
+        )
+        if self.cut is None:
+            return running
+        first = F.min(F.struct(*dict.fromkeys([*self.order, *following])))
+        summary = table.group_by("_bucket").agg(
+            *(MERGES[m](col(c)).alias(f"_all_{c}") for c, m in merges.items()), first.alias("_first")
+        )
+        buckets = Window().order_by("_bucket")
+        before = buckets.rows(None, -1)
+        carried = summary.select(
+            col("_bucket").alias("_b"),
+            *(MERGES[m](f"_all_{c}").over(before).alias(f"_before_{c}") for c, m in merges.items()),
+            F.lead("_first").over(buckets).alias("_next"),
+        )
+        joined = running.join(carried, col("_bucket") == col("_b"), broadcast=True)
+        return joined.select(
+            *columns(c for c in others if c != "_bucket"),
+            *(combined(m, col(c), col(f"_before_{c}")).alias(c) for c, m in merges.items()),
+            *(F.coalesce(col(f"next_{c}"), col(f"_next.{c}")).alias(f"next_{c}") for c in following),
+        )
+
+    def neighbours(self, before: Sequence[str], after: Sequence[str]) -> Table:
+        """Each row with the values of some columns in the row before it as last_…, and of others in the row after it
+        as next_…; NULL where there is none."""
+        table = self._bucketed
+        window = Window.partition_by(*self._parts).order_by(*self.order)
+        packed = {"_last": F.struct(*before), "_next": F.struct(*after)}
+        beside: Table = table.with_columns(
+            {"_last": F.lag(packed["_last"]).over(window), "_next": F.lead(packed["_next"]).over(window)}
+        )
+        if self.cut is not None:
+            place = F.struct(*self.order)
+            summary = table.group_by("_bucket").agg(
+                F.max_by(packed["_last"], place).alias("_final"), F.min_by(packed["_next"], place).alias("_first")
+            )
+            buckets = Window().order_by("_bucket")
+            carried = summary.select(
+                col("_bucket").alias("_b"),
+                F.lag("_final").over(buckets).alias("_earlier"),
+                F.lead("_first").over(buckets).alias("_later"),
+            )
+            beside = beside.join(carried, col("_bucket") == col("_b"), broadcast=True).with_columns(
+                {"_last": F.coalesce("_last", "_earlier"), "_next": F.coalesce("_next", "_later")}
+            )
+        return beside.select(
+            *columns(self.table.columns),
+            *(col(f"_last.{c}").alias(f"last_{c}") for c in before),
+            *(col(f"_next.{c}").alias(f"next_{c}") for c in after),
+        )
+
+    def last_known(self, column: str, name: str) -> Table:
+        """Each row with the last value of a column that is not NULL in the rows before it."""
+        table = self._bucketed
+        before = Window.partition_by(*self._parts).order_by(*self.order).rows(None, -1)
+        inner = table.with_column(name, F.last(column, ignorenulls=True).over(before))
+        if self.cut is None:
+            return inner
+        place = F.when(col(column).is_not_null(), F.struct(*self.order))
+        summary = table.group_by("_bucket").agg(F.max_by(column, place).alias("_final"))
+        earlier = Window().order_by("_bucket").rows(None, -1)
+        carried = summary.select(
+            col("_bucket").alias("_b"), F.last("_final", ignorenulls=True).over(earlier).alias("_carried")
+        )
+        joined = inner.join(carried, col("_bucket") == col("_b"), broadcast=True)
+        return joined.select(*columns(self.table.columns), F.coalesce(name, "_carried").alias(name))
+
+
+def asof_forward(
+    probes: Table,
+    table: Table,
+    *,
+    keys: Sequence[str],
+    at: Sequence[str],
+    payload: str,
+    cut: Cut,
+    run: Sequential,
+    strict: bool = False,
+) -> Table:
+    """Each probe with the payload of the first row of the table at or after it (strict: after it), else NULL, as
+    payload_found.
+
+    Probes and table both have the keys and the columns `at`, compared lexicographically; among equal rows of the
+    table the one with the least payload is taken. One pass over both together, in descending order: what has been
+    seen last is the nearest one after.
+    """
+    both = _probes_and_table(probes, table, keys, at, payload, strict=strict)
+    bucketed = not keys and not run.one_partition
+    if bucketed:
+        both = run.materialized(both.with_column("_bucket", cut.bucket(col(at[0]))))
+    parts = ["_bucket"] if bucketed else list(keys)
+    window = Window.partition_by(*parts).order_by(*(F.desc(c) for c in at), "_side", F.desc("_payload"))
+    nearest: Table = both.with_column("_nearest", F.last("_payload", ignorenulls=True).over(window.rows(None, 0)))
+    if bucketed:
+        nearest = nearest.join(_first_of_later_buckets(both, at), col("_bucket") == col("_b"), broadcast=True)
+        nearest = nearest.with_column("_nearest", F.coalesce("_nearest", "_later"))
+    answered = nearest.where(col("_side") == 1)
+    return answered.select(
+        *(col(f"_probe.{c}").alias(c) for c in probes.columns), col("_nearest").alias(f"{payload}_found")
+    )
+
+
+def _probes_and_table(
+    probes: Table, table: Table, keys: Sequence[str], at: Sequence[str], payload: str, *, strict: bool
+) -> Table:
+    """One table: a row of the table at a probe's own place has to be seen before the probe if it counts (side 0), and
+    after it if it does not (side 2)."""
+    mine = probes.select(*keys, *at, F.struct(*probes.columns).alias("_probe"), lit(1).alias("_side"))
+    theirs = table.select(*keys, *at, col(payload).alias("_payload"), lit(2 if strict else 0).alias("_side"))
+    return mine.union(theirs, missing=True)
+
+
+def _first_of_later_buckets(both: Table, at: Sequence[str]) -> Table:
+    """For each bucket the payload of the table's first row in a later one."""
+    place = F.struct(*at, "_payload")
+    least = F.min(F.when(col("_side") != 1, place))
+    summary = both.group_by("_bucket").agg(least.alias("_least"))
+    later = Window().order_by(F.desc("_bucket")).rows(None, -1)
+    return summary.select(
+        col("_bucket").alias("_b"), F.last("_least._payload", ignorenulls=True).over(later).alias("_later")
+    )

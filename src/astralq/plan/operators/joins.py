@@ -1,0 +1,340 @@
+"""Joins intersect intervals: pairs are found by their keys and by buckets of time, never by comparing all with all.
+
+Few rows are in one partition: there keys alone will do, and without keys all pairs are compared.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from astralq.algebra.relational import Join, JoinKind
+from astralq.expr.nodes import TRUE, Call, Cast, Column, Expr
+from astralq.plan import functions as F  # noqa: N812
+from astralq.plan.columns import Column as SqlColumn
+from astralq.plan.columns import Window, col, columns, lit, long
+from astralq.plan.encoding.batches import Id, greatest, least, lt
+from astralq.plan.encoding.tables import (
+    Choice,
+    Phi,
+    RelationTable,
+    attributes,
+    interval,
+    mapped,
+    path,
+    relabelled,
+    same_batches,
+)
+from astralq.plan.operators.buckets import KEYLESS, Levels
+from astralq.plan.operators.expressions import Names, compiled
+from astralq.plan.operators.relational import tagged, united
+from astralq.plan.run import Run
+from astralq.plan.table import Table
+from astralq.schema import Schema
+
+KeyPair = tuple[str, str, bool]
+"""A column of the left side, one of the right, and whether NULL is equal to NULL."""
+
+
+@dataclass(frozen=True)
+class Pairs:
+    """The pairs of two relations that hold together: columns l_… and r_…, and the intersection as ft, tt, …"""
+
+    rows: Table
+    left: RelationTable
+    right: RelationTable
+
+    @property
+    def one_batch(self) -> bool:
+        return self.left.one_batch
+
+    @property
+    def interval_columns(self) -> list[str]:
+        return self.left.interval_columns
+
+
+def pairs(
+    left: RelationTable,
+    right: RelationTable,
+    run: Run,
+    keys: Sequence[KeyPair] = (),
+    condition: SqlColumn | None = None,
+) -> Pairs:
+    """All pairs with equal keys whose intervals meet, and for which a condition on l_ and r_ columns is true."""
+    left, right = same_batches([left, right])
+    if run.one_partition and (keys or run.compares_all_pairs):
+        sides = [_prefixed(r, p) for r, p in ((left, "l_"), (right, "r_"))]
+        return _meeting(left, right, sides, keys, condition, _overlap(left.one_batch), keyed=bool(keys))
+    levels = Levels(run.first_instant, max(1, run.end - run.first_instant + 1), 1 if keys else KEYLESS)
+    both = (levels.possible(left), levels.possible(right))
+    needed = sorted({min(a, b) for a in both[0] for b in both[1]})
+    sides = [levels.with_buckets(r, needed, p) for r, p in ((left, "l_"), (right, "r_"))]
+    # A pair is found in the bucket of its beginning only, on the coarser of its two levels.
+    begins = F.greatest("l_ft", "r_ft")
+    home = long(None)
+    for level in needed:
+        home = F.when(F.shiftright("l_place", 1) == level, levels.bucket(begins, level)).otherwise(home)
+    together = _overlap(left.one_batch) & (col("l_bucket") == home)
+    buckets = [("place", "place", False), ("bucket", "bucket", False)]
+    return _meeting(left, right, sides, [*buckets, *keys], condition, together, keyed=True)
+
+
+def _prefixed(relation: RelationTable, prefix: str) -> Table:
+    return relation.rows.select(*(col(c).alias(f"{prefix}{c}") for c in relation.rows.columns))
+
+
+def _ends(prefix: str, *, one_batch: bool) -> tuple[Id, Id]:
+    """A side's interval [from, to)."""
+    t, i = (f"{prefix}ft", f"{prefix}tt"), (f"{prefix}fi", f"{prefix}ti")
+    return Id(col(t[0]), None if one_batch else col(i[0])), Id(col(t[1]), None if one_batch else col(i[1]))
+
+
+def _overlap(one_batch: bool) -> SqlColumn:
+    """Whether the intervals of both sides meet."""
+    left, right = (_ends(p, one_batch=one_batch) for p in ("l_", "r_"))
+    return lt(left[0], right[1]) & lt(right[0], left[1])
+
+
+def _meeting(
+    left: RelationTable,
+    right: RelationTable,
+    sides: Sequence[Table],
+    keys: Sequence[KeyPair],
+    condition: SqlColumn | None,
+    together: SqlColumn,
+    *,
+    keyed: bool,
+) -> Pairs:
+    """The pairs with equal keys that hold together; the condition is computed for no others, as it could fail."""
+    matched = together if condition is None else together & F.coalesce(F.when(together, condition), lit(False))
+    for x, y, null_safe in reversed(keys):
+        p, q = col(f"l_{x}"), col(f"r_{y}")
+        matched = (p.same_as(q) if null_safe else p == q) & matched
+    joined = sides[0].join(sides[1], matched) if keyed else sides[0].pairs(sides[1], matched)
+    kept = [f"{p}{c}" for p, r in (("l_", left), ("r_", right)) for c in r.rows.columns]
+    starts, ends = zip(*(_ends(p, one_batch=left.one_batch) for p in ("l_", "r_")), strict=True)
+    both = interval(greatest(*starts), least(*ends), one_batch=left.one_batch)
+    return Pairs(joined.select(*columns(kept), *both), left, right)
+
+
+def join(op: Join, left: RelationTable, right: RelationTable, run: Run) -> RelationTable:
+    """⋈_θ in all its kinds (001 §4.4)."""
+    if op.how not in (JoinKind.INNER, JoinKind.SEMI):
+        left = replace(left, rows=run.materialized(left.rows))
+    if op.how in (JoinKind.RIGHT, JoinKind.FULL):
+        right = replace(right, rows=run.materialized(right.rows))
+    found = matching(op, left, right, run)
+    _note(op, run)
+    if op.how not in (JoinKind.INNER, JoinKind.SEMI, JoinKind.ANTI):
+        found = replace(found, rows=run.materialized(found.rows))
+    match op.how:
+        case JoinKind.SEMI:
+            return _semi(found)
+        case JoinKind.ANTI:
+            return _unmatched(found, "l_")
+        case JoinKind.INNER:
+            return _inner(found, op.both)
+    width = len(op.left.schema)
+    nothing_right = [lit(None).alias(f"c{width + k}") for k in range(len(op.right.schema))]
+    inner = _inner(found, op.both)
+    result = inner
+    if op.how in (JoinKind.LEFT, JoinKind.FULL):
+        result = _outer(inner, _unmatched(found, "l_"), op.both, nothing_right)
+    if op.how in (JoinKind.RIGHT, JoinKind.FULL):
+        alone = _unmatched(found, "r_")
+        moved = [col(c).alias(f"c{k + width}") for k, c in enumerate(attributes(alone.schema))]
+        nothing = [lit(None).alias(f"c{k}") for k in range(width)]
+        df = alone.rows.select(*nothing, *moved, *columns(alone.order), *columns(alone.interval_columns))
+        result = tagged(_unstamped(result), replace(alone, rows=df, schema=op.both, stamp=()), op.both)
+    return result
+
+
+def _note(op: Join, run: Run) -> None:
+    keys = [str(part) for part in conjuncts(op.condition) if _key(part, op.both, len(op.left.schema)) is not None]
+    if run.one_partition:
+        how = f"by {' and '.join(keys)}" if keys else "of all pairs" if run.compares_all_pairs else "by buckets of time"
+        run.choices.note(op.label, f"interval join {how}", "few rows are in one partition")
+    elif keys:
+        why = "keys alone would compare the whole history of a key"
+        run.choices.note(op.label, f"interval join by {' and '.join(keys)} and by buckets of time", why)
+    else:
+        run.choices.note(op.label, "interval join by buckets of time", "no attributes of both sides have to be equal")
+
+
+def _unstamped(relation: RelationTable) -> RelationTable:
+    return replace(relation, stamp=())
+
+
+def join_near(op: Join, left: RelationTable, right: RelationTable, rows: int, run: Run) -> RelationTable:
+    """An inner join of stamped rows whose positions differ by at most so many: a stretch of positions is a key."""
+    stretch = col("sn") // long(rows + 1)
+    beside = F.explode(F.array(stretch - 1, stretch, stretch + 1))
+    sides = [
+        replace(left, rows=left.rows.with_column("near", beside)),
+        replace(right, rows=right.rows.with_column("near", stretch)),
+    ]
+    return _inner(matching(op, sides[0], sides[1], run, [("near", "near", False)]), op.both)
+
+
+def matching(op: Join, left: RelationTable, right: RelationTable, run: Run, further: Sequence[KeyPair] = ()) -> Pairs:
+    """The pairs that satisfy the join's condition, by its keys where it has any."""
+    width = len(op.left.schema)
+    names = [f"l_c{k}" for k in range(width)] + [f"r_c{k}" for k in range(len(op.right.schema))]
+    keys = [k for part in conjuncts(op.condition) if (k := _key(part, op.both, width)) is not None]
+    condition = None if op.condition == TRUE else compiled(op.condition, Names(op.both, names))
+    # Order columns can be attributes; give each side its own copies before attributes are moved.
+    kept = [a for a, _, _ in further]
+    return pairs(_own_order(left, kept), _own_order(right, kept), run, [*keys, *further], condition)
+
+
+def _own_order(relation: RelationTable, further: Sequence[str] = ()) -> RelationTable:
+    phi, order = relabelled(relation.phi, "x")
+    df = relation.rows.select(
+        *columns(attributes(relation.schema)),
+        *order,
+        *columns(relation.stamp),
+        *columns(relation.interval_columns),
+        *columns(further),
+    )
+    return replace(relation, rows=df, phi=phi)
+
+
+def conjuncts(condition: Expr) -> list[Expr]:
+    if isinstance(condition, Call) and condition.function == "and":
+        return [part for c in condition.args for part in conjuncts(c)]
+    return [condition]
+
+
+def _key(part: Expr, both: Schema, width: int) -> KeyPair | None:
+    """A comparison of an attribute of the left side with one of the right: a key."""
+    if not isinstance(part, Call) or part.function not in ("=", "<=>"):
+        return None
+    places = [both.find(c.name) if isinstance(c := _uncast(a), Column) else None for a in part.args]
+    if places[0] is None or places[1] is None or (places[0] < width) == (places[1] < width):
+        return None
+    left, right = sorted(p for p in places if p is not None)
+    return f"c{left}", f"c{right - width}", part.function == "<=>"
+
+
+def _uncast(e: Expr) -> Expr:
+    while isinstance(e, Cast) and e.implicit and e.type.is_numeric and e.operand.type.is_numeric:
+        e = e.operand
+    return e
+
+
+def _inner(found: Pairs, both: Schema) -> RelationTable:
+    left, right = found.left, found.right
+    phi: Phi = (
+        *mapped(left.phi, lambda c: f"l_{c}"),
+        *mapped(right.phi, lambda c: f"r_{c}"),
+    )
+    values = [*(f"l_{c}" for c in attributes(left.schema)), *(f"r_{c}" for c in attributes(right.schema))]
+    made = [col(c).alias(f"c{k}") for k, c in enumerate(values)]
+    order = [*(f"l_{c}" for c in left.order), *(f"r_{c}" for c in right.order)]
+    df = found.rows.select(*made, *columns(order), *columns(found.interval_columns))
+    return RelationTable(
+        df,
+        both,
+        phi,
+        found.one_batch,
+        ordered=left.ordered and right.ordered,
+        coalesced=left.coalesced and right.coalesced,
+        one_row_per_phi=left.one_row_per_phi and right.one_row_per_phi,
+    )
+
+
+def _semi(found: Pairs) -> RelationTable:
+    """A left row holds where any of its partners does: the union of the intersections."""
+    left = found.left
+    kept = [*attributes(left.schema), *left.order, *left.stamp]
+    df = found.rows.select(*(col(f"l_{c}").alias(c) for c in kept), *columns(found.interval_columns))
+    return replace(left.in_pieces(united(df, kept, one_batch=left.one_batch)), coalesced=left.ordered)
+
+
+def _unmatched(found: Pairs, side: str) -> RelationTable:
+    """A row holds where none of its partners does: the gaps between the intersections, and around them."""
+    relation = found.left if side == "l_" else found.right
+    one_batch = relation.one_batch
+    whole = relation.rows.columns
+    bounds = ["ft", "tt"] if one_batch else ["ft", "fi", "tt", "ti"]
+    start, end = (["ft"], ["tt"]) if one_batch else (["ft", "fi"], ["tt", "ti"])
+    pieces = found.rows.select(
+        *(col(f"{side}{c}").alias(c) for c in whole),
+        _pair(start, "ft", "fi").alias("_from"),
+        _pair(end, "tt", "ti").alias("_to"),
+    )
+    # A last piece of no length, so that the gap at the end is one like the others.
+    behind = relation.rows.select(
+        *columns(whole), _pair(end, "tt", "ti").alias("_from"), _pair(end, "tt", "ti").alias("_to")
+    )
+    row = Window.partition_by(*columns(whole)).order_by("_from", "_to")
+    before = row.rows(None, -1)
+    covered = F.coalesce(F.max("_to").over(before), _pair(start, "ft", "fi"))
+    gaps = pieces.union(behind).with_column("_covered", covered).where(col("_covered") < col("_from"))
+    kept = [c for c in whole if c not in bounds]
+    made = [col("_covered.t").alias("ft"), col("_from.t").alias("tt")]
+    if not one_batch:
+        made = [
+            col("_covered.t").alias("ft"),
+            col("_covered.i").alias("fi"),
+            col("_from.t").alias("tt"),
+            col("_from.i").alias("ti"),
+        ]
+    df = gaps.select(*columns(kept), *made)
+    return relation.in_pieces(df)
+
+
+def _pair(present: Sequence[str], t: str, i: str) -> SqlColumn:
+    index = col(i) if i in present else long(0)
+    return F.struct(col(t).alias("t"), index.alias("i"))
+
+
+def _outer(inner: RelationTable, alone: RelationTable, both: Schema, nothing: Sequence[SqlColumn]) -> RelationTable:
+    """Pairs, and left rows without a partner: φ_left ++ (⊥), before all pairs of that row."""
+    left_order = alone.order
+    right_order = [c for c in inner.order if c.startswith("r_")]
+    matched = inner.rows.select(
+        *columns(attributes(both)),
+        *(col(f"l_{c}").alias(f"l_{c}") for c in left_order),
+        lit(1).alias("some"),
+        *columns(right_order),
+        *columns(inner.interval_columns),
+    )
+    padded = alone.rows.select(
+        *columns(attributes(alone.schema)),
+        *nothing,
+        *(col(c).alias(f"l_{c}") for c in left_order),
+        lit(0).alias("some"),
+        *(lit(None).alias(c) for c in right_order),
+        *columns(alone.interval_columns),
+    )
+    left_phi = tuple(inner.phi[: len(alone.phi)])
+    right_phi = tuple(inner.phi[len(alone.phi) :])
+    phi: Phi = (*left_phi, Choice("some", ((), right_phi), ("⊥", None)))
+    return replace(inner, rows=matched.union(padded), phi=phi)
+
+
+def same_identity(left: RelationTable, right: RelationTable, run: Run) -> Pairs:
+    """The pairs that are the same tuple: equal φ, as a path, and equal values (001 D18)."""
+    sides = [replace(f, rows=f.rows.with_column("path", path(f.phi))) for f in (_own_order(left), _own_order(right))]
+    keys = [("path", "path", True), *((c, c, True) for c in attributes(left.schema))]
+    return pairs(sides[0], sides[1], run, keys)
+
+
+def same_values(left: RelationTable, right: RelationTable, run: Run) -> Pairs:
+    """The pairs with equal values, NULL equal to NULL."""
+    return pairs(_own_order(left), _own_order(right), run, [(c, c, True) for c in attributes(left.schema)])
+
+
+def intersection(found: Pairs) -> RelationTable:
+    """The left rows where they have a partner."""
+    return without_path(_semi(found))
+
+
+def difference(found: Pairs) -> RelationTable:
+    """The left rows where they have none."""
+    return without_path(_unmatched(found, "l_"))
+
+
+def without_path(relation: RelationTable) -> RelationTable:
+    return replace(relation, rows=relation.rows.drop("path"))

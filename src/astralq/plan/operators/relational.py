@@ -1,0 +1,169 @@
+"""Operators over one relation, unions, and what keeps the encoding tidy: merging the intervals of one identity."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from astralq.algebra.relational import Project, Select
+from astralq.plan import functions as F  # noqa: N812
+from astralq.plan.columns import Column, Window, col, columns, lit, long
+from astralq.plan.encoding.scan import Sequenced, equal
+from astralq.plan.encoding.tables import (
+    Choice,
+    Key,
+    Phi,
+    RelationTable,
+    attributes,
+    holds,
+    mapped,
+    relabelled,
+    same_batches,
+)
+from astralq.plan.operators.expressions import Names, bounding_boxes, compiled
+from astralq.plan.run import Run
+from astralq.plan.table import Table
+from astralq.schema import Schema
+
+
+def united(df: Table, identity: Sequence[str], *, one_batch: bool) -> Table:
+    """For each identity the union of its intervals: overlapping and touching ones become one."""
+    start, end = (["ft"], ["tt"]) if one_batch else (["ft", "fi"], ["tt", "ti"])
+    packed = df.select(
+        *columns(identity), F.struct(*columns(start)).alias("_start"), F.struct(*columns(end)).alias("_end")
+    )
+    window = Window.partition_by(*columns(identity)).order_by("_start")
+    before = window.rows(None, -1)
+    upto = window.rows(None, 0)
+    # Both structs are compared by their fields, which have other names: cast one to the other.
+    reached = F.max("_end").over(before)
+    fresh = reached.is_null() | (_fields(reached, end) < _fields(col("_start"), start))
+    marked = packed.with_column("_fresh", F.when(fresh, 1).otherwise(0))
+    grouped = marked.with_column("_run", F.sum("_fresh").over(upto))
+    merged = grouped.group_by(*columns(identity), "_run").agg(
+        F.min("_start").alias("_start"), F.max("_end").alias("_end")
+    )
+    return merged.select(
+        *columns(identity),
+        *(col(f"_start.{c}").alias(c) for c in start),
+        *(col(f"_end.{c}").alias(c) for c in end),
+    )
+
+
+def _fields(struct: Column, names: Sequence[str]) -> Column:
+    return F.struct(*(struct[n].alias(f"f{k}") for k, n in enumerate(names)))
+
+
+def marked(relation: RelationTable, run: Run) -> RelationTable:
+    """The relation with `_begins` and `_ends`: whether a row's identity is new at its beginning, and gone at its end.
+
+    In every state φ is unique, so that the rows of one φ follow each other in time: neighbours with equal values that
+    touch are the same tuple.
+    """
+    if relation.coalesced:
+        return replace(relation, rows=relation.rows.with_columns({"_begins": lit(True), "_ends": lit(True)}))
+    assert relation.ordered
+    values = attributes(relation.schema)
+    start, end = (["ft"], ["tt"]) if relation.one_batch else (["ft", "fi"], ["tt", "ti"])
+    sequence = Sequenced.of(relation.rows, relation.order, start, run, run.time_cut)
+    beside = sequence.neighbours([*values, *end], [*values, *start])
+
+    def continues(side: str, mine: Sequence[str], theirs: Sequence[str]) -> Column:
+        same = equal(columns(values), columns(f"{side}_{c}" for c in values))
+        return (
+            col(f"{side}_{theirs[0]}").is_not_null()
+            & same
+            & equal(columns(mine), columns(f"{side}_{c}" for c in theirs))
+        )
+
+    made = {"_begins": ~continues("last", start, end), "_ends": ~continues("next", end, start)}
+    return replace(
+        relation, rows=beside.select(*columns(relation.rows.columns), *(c.alias(n) for n, c in made.items()))
+    )
+
+
+def select(op: Select, relation: RelationTable) -> RelationTable:
+    """σ: the condition is computed only where a state holds the row, for it could fail elsewhere."""
+    names = Names(op.child.schema, attributes(relation.schema), relation.stamp)
+    df = relation.rows
+    box = bounding_boxes(op.condition, names)
+    if box is not None:
+        df = df.where(F.when(holds(relation.one_batch), box))
+    return replace(relation, rows=df.where(F.when(holds(relation.one_batch), compiled(op.condition, names))))
+
+
+def project(op: Project, relation: RelationTable) -> RelationTable:
+    """Π: φ, intervals and stamps stay."""
+    names = Names(op.child.schema, attributes(relation.schema), relation.stamp)
+    # Order columns may be attributes that Π replaces.
+    phi, order = relabelled(relation.phi)
+    items = [compiled(e, names).alias(f"c{k}") for k, (_, e) in enumerate(op.items)]
+    df = relation.rows.select(*items, *order, *columns(relation.stamp), *columns(relation.interval_columns))
+    return replace(
+        relation, rows=df, schema=op.schema, phi=phi, coalesced=relation.coalesced and relation.one_row_per_phi
+    )
+
+
+def distinct(relation: RelationTable) -> RelationTable:
+    """The different values, ordered and identified by themselves."""
+    return by_value(relation.rows, relation.schema, one_batch=relation.one_batch)
+
+
+def by_value(df: Table, schema: Schema, *, one_batch: bool) -> RelationTable:
+    values = attributes(schema)
+    phi = tuple(Key(c) for c in values)
+    return RelationTable(united(df, values, one_batch=one_batch), schema, phi, one_batch)
+
+
+def tagged(
+    left: RelationTable, right: RelationTable, schema: Schema, *, marks: tuple[str, str] = ("0", "1")
+) -> RelationTable:
+    """Both sides, the left one first: φ = (0) ++ φ_left or (1) ++ φ_right (001 D19)."""
+    left, right = same_batches([left, right])
+    stamp = tuple(n for n in ("st", "si", "sn") if n in left.stamp and n in right.stamp)
+    if left.stamp and right.stamp and ("si" in left.stamp) != ("si" in right.stamp):
+        # A stamp without si is one with 0.
+        left, right = (_with_index(side) for side in (left, right))
+        stamp = tuple(n for n in ("st", "si", "sn") if n in left.stamp and n in right.stamp)
+    names = [[f"p{k}_{side}" for k, _ in enumerate(relation.order)] for side, relation in enumerate((left, right))]
+    phis = [
+        mapped(relation.phi, dict(zip(relation.order, new, strict=True)).__getitem__)
+        for relation, new in zip((left, right), names, strict=True)
+    ]
+    sides = []
+    for tag, relation in enumerate((left, right)):
+        own = [col(old).alias(new) for old, new in zip(relation.order, names[tag], strict=True)]
+        foreign = [lit(None).alias(new) for new in names[1 - tag]]
+        order = [*own, *foreign] if tag == 0 else [*foreign, *own]
+        sides.append(
+            relation.rows.select(
+                *columns(attributes(schema)),
+                lit(tag).alias("tag"),
+                *order,
+                *columns(stamp),
+                *columns(relation.interval_columns),
+            )
+        )
+    phi: Phi = (Choice("tag", (phis[0], phis[1]), marks),)
+    phi, order = relabelled(phi)
+    df = sides[0].union(sides[1])
+    df = df.select(*columns(attributes(schema)), *order, *columns(stamp), *columns(left.interval_columns))
+    return RelationTable(
+        df,
+        schema,
+        phi,
+        left.one_batch,
+        stamp,
+        ordered=left.ordered and right.ordered,
+        coalesced=left.coalesced and right.coalesced,
+        one_row_per_phi=left.one_row_per_phi and right.one_row_per_phi,
+        append_only=left.append_only and right.append_only,
+    )
+
+
+def _with_index(relation: RelationTable) -> RelationTable:
+    if "si" in relation.stamp:
+        return relation
+    return replace(
+        relation, rows=relation.rows.with_column("si", long(0)), stamp=(relation.stamp[0], "si", *relation.stamp[1:])
+    )

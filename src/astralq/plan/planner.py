@@ -1,0 +1,342 @@
+"""From core operators to plan tables: one case per operator, each handed to the file of its family."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+
+from astralq.algebra.base import Kind, Operator
+from astralq.algebra.domain import AtInstant, Custom, Domain, Floor, Shift
+from astralq.algebra.properties import expressions
+from astralq.algebra.relational import (
+    Distinct,
+    GroupBy,
+    Join,
+    JoinKind,
+    Product,
+    Project,
+    Rename,
+    Select,
+    SetKind,
+    SetOperation,
+    ValueSetOperation,
+)
+from astralq.algebra.retention import Demand, demand_of_group, demand_of_streamer, is_no_op
+from astralq.algebra.sneeql import RowWindows, Scan, TimeWindows, WindowsProduct
+from astralq.algebra.sources import RelationSource, SensedSource, StartedAt, StreamSource, Validity
+from astralq.algebra.stream_ops import BandJoin, Spread
+from astralq.algebra.streamers import DStream, IStream, RStream
+from astralq.algebra.ticks import Tick
+from astralq.algebra.windows import Window
+from astralq.errors import PlanError
+from astralq.expr.nodes import SPATIAL_AGGREGATES, Expr
+from astralq.expr.safety import can_fail
+from astralq.plan.aggregate.group_by import group_by, keep_panes
+from astralq.plan.columns import col, lit
+from astralq.plan.encoding.batches import NEVER, at, le, literal, lt
+from astralq.plan.encoding.tables import RelationTable, StreamTable, WindowsTable
+from astralq.plan.operators import joins, relational, sneeql, streamers, streams
+from astralq.plan.operators import past as domain
+from astralq.plan.operators.bags import bag_operation
+from astralq.plan.operators.expressions import reads_position
+from astralq.plan.run import Run
+from astralq.plan.sources import changes, rows
+from astralq.plan.state.epochs import clip_to_epoch
+from astralq.plan.state.store import state_name
+from astralq.plan.windows.window import window
+from astralq.timeline import BatchId, Duration, Instant
+
+NOTHING = Duration(0)
+
+
+@dataclass
+class Planner:
+    """Plans the core operators of one query (laws.lower gives them); each stream is planned once."""
+
+    run: Run
+    moment: BatchId | None = None  # where only one state is wanted: operators are pointwise, so that leaves are cut
+    back: Duration | None = NOTHING  # how far before the run's start states are looked at; None: nobody knows
+    whole: Planner | None = field(default=None, repr=False)
+    _streams: dict[Operator, StreamTable] = field(default_factory=dict)
+
+    @property
+    def _whole(self) -> Planner:
+        """For what is below a leaf: all of its history."""
+        if self.moment is None and self.back == NOTHING:
+            return self
+        if self.whole is None:
+            self.whole = Planner(self.run)
+        return self.whole
+
+    def _looking_back(self, op: Domain) -> Planner:
+        """For what is below a past state: the states that it looks at."""
+        by = op.transform_.by if isinstance(op.transform_, Shift) else None
+        if isinstance(op.transform_, Floor):
+            by = op.transform_.every
+        back = None if by is None or self.back is None else Duration(self.back + by)
+        return Planner(self.run, None, back, self._whole, self._whole._streams)
+
+    # Streams
+
+    def stream(self, op: Operator) -> StreamTable:
+        """A stream's relation, the same one wherever the operator stands."""
+        if op not in self._streams:
+            self._streams[op] = replace(self._stream(op), name=self._state_name("stream", op))
+        return self._streams[op]
+
+    def _state_name(self, kind: str, op: Operator, *more: object) -> str:
+        """The name of an operator's state table; a batch run has none."""
+        return "" if self.run.state is None else state_name(kind, self.run.scope, op, *more)
+
+    def _stream(self, op: Operator) -> StreamTable:
+        run = self.run
+        match op:
+            case StreamSource() | SensedSource():
+                return streams.from_start(rows.received(op, run.scan(op)), run.t0, run.until)
+            case StartedAt():
+                inner = Planner(_inner_run(op, run)).stream(op.child)
+                return streams.from_start(inner, run.t0, run.until)
+            case Select():
+                return streams.select(op, self.stream(op.child), run)
+            case Project():
+                return streams.project(op, self.stream(op.child), run)
+            case Rename():
+                return replace(self.stream(op.child), schema=op.schema)
+            case Spread():
+                return streams.spread(op, self.stream(op.child))
+            case Tick():
+                return streams.ticked(op, self.stream(op.child))
+            case IStream() | DStream() | RStream():
+                if op.child.kind is Kind.WINDOWS:
+                    return sneeql.stream_of_windows(op, self.windows(op.child), run)
+                if op.every is None and self._is_no_op(op.child):
+                    self.advance(op.child, demand_of_streamer(op))
+                    return streams.nothing(op.schema)
+                child = self.relation(op.child, demand=demand_of_streamer(op))
+                return streamers.stream_of(op, child, run, name=self._state_name("every", op))
+            case BandJoin():
+                return self._banded(op)
+        raise PlanError(f"no plan is known for the operator\n{op}")
+
+    def _banded(self, op: BandJoin) -> StreamTable:
+        """D34's pairs by position: neighbours are in the same stretch of d + 1 positions or in one beside it."""
+        assert op.within_rows is not None
+        match op.definition:
+            case IStream(Project(Join() as join) as project) as streamer:
+                left, right = (self._seen(f, [join.condition]) for f in self._near(join, op.within_rows))
+                joined = joins.join_near(join, left, right, op.within_rows, self.run)
+                return streamers.stream_of(streamer, relational.project(project, joined), self.run)
+        raise AssertionError(op.definition)
+
+    # What only goes on
+
+    def _is_no_op(self, op: Operator) -> bool:
+        run = self.run
+        return run.continues and run.since is not None and is_no_op(op, run.t0, run.since, run.end)
+
+    def is_no_op(self) -> bool:
+        """Whether the query certainly has no answer in this epoch; its state has to go on all the same."""
+        query = self.run.query
+        while query.kind is Kind.STREAM and isinstance(query, Select | Project | Rename):
+            query = query.child
+        if isinstance(query, IStream | DStream | RStream):
+            return query.every is None and query.child.kind is Kind.RELATION and self._is_no_op(query.child)
+        return query.kind is Kind.RELATION and self._is_no_op(query)
+
+    def advance(self, op: Operator, demand: Demand = Demand.CLIPPED, *, ordered: bool = True) -> None:
+        """Takes what has come to the state tables below an operator whose relation nobody looks at in this epoch."""
+        match op:
+            case GroupBy():
+                below, needs = demand_of_group(op), _looks_at_order(op)
+                if below in (Demand.DELTA, Demand.EARLY):
+                    child = self.relation(op.child, ordered=needs, demand=below)
+                    keep_panes(op, child, self.run, name=self._state_name("panes", op), early=below is Demand.EARLY)
+                else:
+                    self.advance(op.child, below, ordered=needs)
+            case Select():
+                needs = ordered or reads_position(op.condition, op.child.schema)
+                self.advance(op.child, demand, ordered=needs)
+            case Project():
+                needs = ordered or any(reads_position(e, op.child.schema) for _, e in op.items)
+                self.advance(op.child, demand, ordered=needs)
+            case _:
+                self.relation(op, ordered=ordered, demand=demand)
+
+    def _near(self, join: Join, rows: int) -> list[RelationTable]:
+        """Both sides of a band join by position; a tuple is kept until the other side's positions are past it."""
+        sides = (join.left, join.right)
+        relations = [self.relation(side) for side in sides]
+        state = self.run.state
+        if state is None:
+            return relations
+        for side, other in zip(sides, reversed(sides), strict=True):
+            name = self._state_name("window", side, True, Demand.CLIPPED.name)
+            reached = state.metadata.get(f"count {self.stream(other.children[0]).name}", 0)
+            kept = state.append(name, self.stream(side.children[0]).rows)
+            state.compact(name, kept.where(col("n") + lit(rows) >= reached))
+        return relations
+
+    # Relations
+
+    def relation(self, op: Operator, *, ordered: bool = True, demand: Demand = Demand.CLIPPED) -> RelationTable:
+        """A relation's relation; without `ordered` nobody looks at order and identity, which spares numbering streams.
+
+        `demand` says what is wanted in an epoch; all operators but σ, Π and ρ demand what their children hold.
+        """
+        if self.moment is not None:
+            return self._state(op, self.moment, ordered=ordered)
+        return self._relation(op, ordered=ordered, demand=demand)
+
+    def _state(self, op: Operator, moment: BatchId, *, ordered: bool) -> RelationTable:
+        """The rows that hold at one batch identifier, from it on; other states are not computed: they could fail."""
+        if isinstance(op, Domain) and self.run.state is None:
+            past = domain.looked_at(op, moment, self.run)
+            if past is not None:
+                below = Planner(self.run, past, NOTHING, self._whole).relation(op.child, ordered=ordered)
+                return domain.seen_at(op, _held_at(below, past), moment, self.run)
+        if isinstance(op, RelationSource | StartedAt | Window | Domain | Tick):
+            return _held_at(self._whole.relation(op, ordered=ordered), moment)
+        found = self._relation(op, ordered=ordered)
+        # A global aggregate has a row of nothing before the moment, too.
+        return _held_at(found, moment) if isinstance(op, GroupBy) and not op.keys else found
+
+    def _relation(self, op: Operator, *, ordered: bool, demand: Demand = Demand.CLIPPED) -> RelationTable:
+        run = self.run
+        match op:
+            case RelationSource():
+                if op.validity is Validity.CHANGES:
+                    name = self._state_name("log", op)
+                    log = changes.replayed(op, run.scan(op), run.state, name, run.since, run.until)
+                    return clip_to_epoch(log, run)
+                return clip_to_epoch(rows.stored(op, run.scan(op)), run)
+            case StartedAt():
+                return Planner(_inner_run(op, run)).relation(op.child, ordered=ordered)
+            case Window():
+                name = self._state_name("window", op, ordered, demand.name)
+                return window(self.stream(op.child), op.spec, run, ordered=ordered, name=name, demand=demand)
+            case Select():
+                needs = ordered or reads_position(op.condition, op.child.schema)
+                child = self.relation(op.child, ordered=needs, demand=demand)
+                return relational.select(op, self._seen(child, [op.condition]))
+            case Project():
+                needs = ordered or any(reads_position(e, op.child.schema) for _, e in op.items)
+                child = self.relation(op.child, ordered=needs, demand=demand)
+                return relational.project(op, self._seen(child, [e for _, e in op.items]))
+            case Rename():
+                return replace(self.relation(op.child, ordered=ordered, demand=demand), schema=op.schema)
+            case GroupBy():
+                return self._grouped(op)
+            case Distinct():
+                return relational.distinct(self.relation(op.child, ordered=False))
+            case Domain():
+                return replace(self._domain(op, ordered=ordered), unseen=True)
+            case Tick():
+                return clip_to_epoch(domain.ticked(op, self.relation(op.child, ordered=ordered)), run)
+        return self._binary(op, ordered=ordered)
+
+    def _grouped(self, op: GroupBy) -> RelationTable:
+        demand = demand_of_group(op) if self.run.state is not None else Demand.CLIPPED
+        child = self.relation(op.child, ordered=_looks_at_order(op), demand=demand)
+        name = self._state_name("panes", op) if demand in (Demand.DELTA, Demand.EARLY) else ""
+        return group_by(op, self._seen(child, expressions(op)), self.run, name=name, early=demand is Demand.EARLY)
+
+    def _domain(self, op: Domain, *, ordered: bool) -> RelationTable:
+        if self.run.state is not None and isinstance(op.transform_, Shift | Custom):
+            ordered = True  # pieces of one row are put together again: equal rows have to be told apart
+        name = self._state_name("past", op, ordered)
+        fixed = domain.fixed_before(op, self.run, name)
+        if fixed is not None:
+            return fixed
+        other = None if op.other is None else self.stream(op.other)
+        if self.run.state is None and (at_once := self._fixed(op, ordered=ordered)) is not None:
+            return at_once
+        child = self._looking_back(op).relation(op.child, ordered=ordered)
+        return domain.domain(op, child, other, self.run, name=name)
+
+    def _fixed(self, op: Domain, *, ordered: bool) -> RelationTable | None:
+        """R^ts of a batch run: of its child only the state at ts is computed."""
+        if not isinstance(op.transform_, AtInstant):
+            return None
+        past = BatchId(self.run.start_instant if op.transform_.at is None else op.transform_.at, 0)
+        below = Planner(self.run, past, NOTHING, self._whole).relation(op.child, ordered=ordered)
+        return domain.domain(op, _held_at(below, past), None, self.run)
+
+    def _seen(self, relation: RelationTable, exprs: Sequence[Expr]) -> RelationTable:
+        """Without the rows of states that nobody observes, where expressions could fail on them."""
+        if not any(can_fail(e) for e in exprs):
+            return relation
+        # In an epoch panes of later windows are there already, and not yet full.
+        if relation.unseen or self.run.state is not None:
+            relation = replace(
+                relation, rows=relation.rows.where(le(relation.start, literal(self.run.last))), unseen=False
+            )
+        if self.moment is None and self.run.state is None and self.back is not None:
+            first = self.run.seen_from
+            observed = BatchId(Instant(first.t - self.back), first.i if self.back == 0 else 0)
+            relation = replace(relation, rows=relation.rows.where(lt(literal(observed), relation.end)))
+        return relation
+
+    def _binary(self, op: Operator, *, ordered: bool) -> RelationTable:
+        run = self.run
+        match op:
+            case Product():
+                join = Join(op.left, op.right)
+                return joins.join(join, *self._both(op, ordered=ordered), run)
+            case Join():
+                keeps = ordered or op.how is not JoinKind.INNER
+                left, right = (self._seen(f, [op.condition]) for f in self._both(op, ordered=keeps))
+                return joins.join(op, left, right, run)
+            case SetOperation(how=SetKind.UNION):
+                left, right = self._both(op, ordered=ordered)
+                if not op.stamped:
+                    left, right = replace(left, stamp=()), replace(right, stamp=())
+                return relational.tagged(left, right, op.schema)
+            case SetOperation():
+                found = joins.same_identity(*self._both(op, ordered=True), run)
+                keep = joins.intersection if op.how is SetKind.INTERSECT else joins.difference
+                return replace(keep(found), schema=op.schema)
+            case ValueSetOperation():
+                left, right = self._both(op, ordered=op.all)
+                return bag_operation(op, left, right, run)
+        raise PlanError(f"no plan is known for the operator\n{op}")
+
+    def _both(self, op: Operator, *, ordered: bool) -> tuple[RelationTable, RelationTable]:
+        left, right = (self.relation(c, ordered=ordered) for c in op.children)
+        return left, right
+
+    # Streams of windows
+
+    def windows(self, op: Operator) -> WindowsTable:
+        run = self.run
+        match op:
+            case Scan():
+                return sneeql.scan(op, self.relation(op.child), run, self._state_name("windows", op))
+            case TimeWindows():
+                return sneeql.time_windows(op, self.stream(op.child), run, self._state_name("windows", op))
+            case RowWindows():
+                return sneeql.row_windows(op, self.stream(op.child), run, self._state_name("windows", op))
+            case WindowsProduct():
+                return sneeql.product(self.windows(op.left), self.windows(op.right), op.schema, run)
+            case Select() | Project() | Rename() | GroupBy() | Distinct():
+                return sneeql.unary(op, self.windows(op.child), run)
+        raise PlanError(f"no plan is known for the operator\n{op}")
+
+
+def _held_at(relation: RelationTable, moment: BatchId) -> RelationTable:
+    """The rows that hold at a batch identifier, from it on: one state, however long the history is."""
+    here = literal(moment)
+    held = relation.rows.where(le(relation.start, here) & lt(here, relation.end))
+    fixed = replace(relation, rows=held).with_interval(at(moment.t), at(NEVER), append_only=True, pane_aligned=True)
+    return replace(fixed, coalesced=relation.ordered)
+
+
+def _inner_run(op: StartedAt, run: Run) -> Run:
+    """A query inside another keeps its own start, and ends with the outer one."""
+    scope = "" if run.state is None else state_name("inner", run.scope, op)
+    return replace(run, query=op.child, t0_or_none=op.t0, until=run.end, scope=scope)
+
+
+def _looks_at_order(op: GroupBy) -> bool:
+    """Whether an aggregate depends on the order of tuples, or reads their positions."""
+    ordered = any(a.function in ("first", "last", *SPATIAL_AGGREGATES) for _, a in op.aggregates)
+    return ordered or any(reads_position(e, op.child.schema) for e in expressions(op))

@@ -1,0 +1,351 @@
+"""A run as its plan sees it: the start t0, what it observes, how it is cut into buckets, and what it keeps.
+
+A batch run observes all of its sources; an epoch of a continuous run goes on where the one before it ended. Both are
+values: they come from facts, and nothing is asked of the data while a plan is made.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from functools import cached_property
+
+from astralq.algebra.base import Operator
+from astralq.algebra.observation import check_ends, first_observed
+from astralq.algebra.relational import Distinct, GroupBy, Join, Product, Project, Rename, Select
+from astralq.algebra.set_aside import SetAside, before_start, sources_with_start, unmatched
+from astralq.algebra.sources import SensedSource, StreamSource
+from astralq.algebra.streamers import DStream, IStream, RStream
+from astralq.algebra.ticks import Tick
+from astralq.algebra.windows import Window
+from astralq.laws.lower import lower
+from astralq.plan.aggregate.limbs import Range
+from astralq.plan.columns import Column
+from astralq.plan.encoding.batches import NEVER
+from astralq.plan.encoding.scan import Cut
+from astralq.plan.encoding.tables import StreamTable
+from astralq.plan.facts import FEW_PAIRS, Facts, Row, Times, timed_sources
+from astralq.plan.sources.rows import Source, scanned
+from astralq.plan.state.store import StateTables
+from astralq.plan.table import Materialize, Scan, Table, expanded_size
+from astralq.timeline import EPOCH, LAST_INDEX, BatchId, Instant
+
+MANY_ROWS = 2**40
+"""How many rows a run is prepared for of which nothing is known, and a continuous one."""
+
+_SMALL_TABLE = 40
+"""Up to how many plan nodes are computed twice in one partition, rather than materialized."""
+
+
+@dataclass
+class Choices:
+    """What was chosen while a plan was made: tables that are shared, and what has to be measured first."""
+
+    numbered: dict[StreamTable, StreamTable] = field(default_factory=dict)
+    missing: dict[str, Table] = field(default_factory=dict)  # by digest
+    reasons: list[tuple[str, str, str]] = field(default_factory=list)  # operator, strategy, reason
+
+    def note(self, operator: str, strategy: str, reason: str) -> None:
+        if (operator, strategy, reason) not in self.reasons:
+            self.reasons.append((operator, strategy, reason))
+
+
+@dataclass(frozen=True)
+class Run:
+    """A query (Q, t0) over its sources, observed in the closed interval [start, end]; the same rules as the model's.
+
+    `BatchRun` observes all of its sources, `EpochRun` what has come since the epoch before.
+    """
+
+    query: Operator  # in core operators
+    facts: Facts
+    t0_or_none: Instant | None = None
+    until: Instant | None = None
+    scope: str = ""  # of a query inside another, what its state is named by
+    choices: Choices = field(default_factory=Choices)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "query", lower(self.query))
+
+    # How it is computed
+
+    @property
+    def one_partition(self) -> bool:
+        """Whether few rows are read: then all of it takes one task, and nothing is shuffled."""
+        raise NotImplementedError
+
+    @property
+    def rows(self) -> int:
+        """At most how many rows all sources have together; without facts, many."""
+        raise NotImplementedError
+
+    @property
+    def compares_all_pairs(self) -> bool:
+        """Whether so few rows are read that each can be compared with every other one."""
+        return self.one_partition and self.rows <= FEW_PAIRS
+
+    @property
+    def numbered(self) -> dict[StreamTable, StreamTable]:
+        return self.choices.numbered
+
+    def materialized(self, table: Table) -> Table:
+        """A table that is read more than once, computed once. Of few rows a small plan is computed twice instead."""
+        if isinstance(table, Materialize) or (self.one_partition and expanded_size(table) <= _SMALL_TABLE):
+            return table
+        return Materialize(table)
+
+    def measure(self, table: Table) -> list[Row] | None:
+        """The rows of a small table, such as the range of a column; None if it has to be measured first."""
+        rows = self.facts.measured.get(table.digest)
+        if rows is None:
+            self.choices.missing[table.digest] = table
+        return rows
+
+    def scan(self, source: Source) -> Scan:
+        return scanned(source, self.facts.stamp(source))
+
+    # What it keeps
+
+    @property
+    def state(self) -> StateTables | None:
+        """The state tables of an epoch; a batch run has none."""
+        return None
+
+    @property
+    def since(self) -> Instant | None:
+        """Where the epoch before ended; None in the first one, and in a batch run."""
+        return None
+
+    @property
+    def new_rows(self) -> int | None:
+        """How many rows an epoch's sources have together, if that is known."""
+        return None
+
+    # What it observes
+
+    @property
+    def t0(self) -> Instant:
+        return EPOCH if self.t0_or_none is None else self.t0_or_none
+
+    @cached_property
+    def start(self) -> BatchId:
+        """The first observed batch identifier; of an epoch before it, something after its end."""
+        raise NotImplementedError
+
+    @cached_property
+    def seen_from(self) -> BatchId:
+        """Where observation begins, as far as anybody can tell."""
+        raise NotImplementedError
+
+    @property
+    def continues(self) -> bool:
+        """Whether observation began in an epoch before: what holds already has been reported then."""
+        return False
+
+    @property
+    def emits_one_batch(self) -> bool:
+        """Whether what is reported at the start has i = 0 there."""
+        return self.seen_from.i == 0
+
+    @property
+    def has_started(self) -> bool:
+        return self.start.t < NEVER
+
+    @cached_property
+    def end(self) -> Instant:
+        """The last observed instant, with all its batches."""
+        raise NotImplementedError
+
+    @property
+    def last(self) -> BatchId:
+        return BatchId(self.end, LAST_INDEX)
+
+    @property
+    def start_instant(self) -> Instant:
+        """What START means: t0 if it was given, else the first observed instant."""
+        return self.start.t if self.t0_or_none is None else self.t0_or_none
+
+    @property
+    def first_instant(self) -> Instant:
+        """An instant at or before all that this run, or this epoch, looks at."""
+        if self.since is not None:
+            return self.since
+        return self.start.t if self.has_started else self.end
+
+    @property
+    def first_possible(self) -> Instant:
+        """An instant before which no tuple of any stream is: t0, or the beginning of its tick, of that one's tick, …"""
+        first = self.t0
+        for tick in reversed([op for op in self.query.walk() if isinstance(op, Tick)]):
+            first = Instant(first - first % tick.period)
+        return first
+
+    def ticks(self, every: int, first: int) -> tuple[int, int]:
+        """The first and the last k ≥ 0 with t0 + k·every in the closed interval [first, end]."""
+        return max(0, -((self.t0 - first) // every)), (self.end - self.t0) // every
+
+    def observed(self, t: Column) -> Column:
+        """Whether an instant is one that this run, or this epoch, observes."""
+        after = t >= self.start.t if self.since is None else (t >= self.start.t) & (t > self.since)
+        return after & (t <= self.end)
+
+    def _times(self, *, sensed: bool = False) -> list[Times]:
+        """What is known of the sources' timestamps from t0 on; of a plan without facts, nothing."""
+        sources = timed_sources(self.query, sensed=sensed)
+        return [t for s in sources if (t := self.facts.times.get((s.name, self.t0))) is not None]
+
+    # How it is cut into buckets
+
+    @cached_property
+    def time_cut(self) -> Cut:
+        return Cut.of(self.first_instant, max(self.end, self.first_instant))
+
+    @cached_property
+    def position_cut(self) -> Cut:
+        return Cut.of(0, max(1, self.rows))
+
+
+@dataclass(frozen=True)
+class BatchRun(Run):
+    """A run over all that its sources have."""
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        check_ends(self.query, self.t0_or_none, self.until)
+
+    @cached_property
+    def rows(self) -> int:
+        times = self._times()
+        if len(times) < len(timed_sources(self.query, sensed=False)):
+            return MANY_ROWS
+        return sum(t.rows + t.before for t in times) + self._sensed_rows
+
+    @property
+    def _sensed_rows(self) -> int:
+        """How many measurements sensors give: one of each site at each tick from t0 to the end."""
+        sensors = [op for op in self.query.walk() if isinstance(op, SensedSource)]
+        return sum(((self.end - self.t0) // s.every + 1) * len(s.sites) for s in sensors)
+
+    @property
+    def one_partition(self) -> bool:
+        return self.rows <= self.facts.few_rows
+
+    @cached_property
+    def start(self) -> BatchId:
+        batches = [t.first for t in self._times() if t.first is not None] if self.t0_or_none is None else []
+        return first_observed(self.query, batches, self.t0_or_none)
+
+    @cached_property
+    def end(self) -> Instant:
+        if self.until is not None:
+            return self.until
+        return max((t.last for t in self._times() if t.last is not None), default=self.start.t)
+
+    @cached_property
+    def seen_from(self) -> BatchId:
+        # t0 will do where nothing is before the first tuple.
+        return BatchId(self.t0, 0) if self._begins_with_tuples else self.start
+
+    @property
+    def _begins_with_tuples(self) -> bool:
+        """Whether all that a query shows comes from tuples of streams, so that it is empty before the first one."""
+        plain = (StreamSource, Select, Project, Rename, Distinct, Window, IStream, DStream, RStream, Join, Product)
+        for op in self.query.walk():
+            grouped = isinstance(op, GroupBy) and (bool(op.keys) or not op.empty_row)
+            if not grouped and not isinstance(op, plain):
+                return False
+        return True
+
+    def set_aside(self) -> list[SetAside]:
+        """What of the sources' rows a batch run cannot use."""
+        left_out = {}
+        for source, t0 in sources_with_start(self.query, self.t0_or_none):
+            times = self.facts.times.get((source.name, t0), Times())
+            if isinstance(source, SensedSource):
+                continue
+            if times.before and isinstance(source, StreamSource):
+                left_out[source.name, t0] = before_start(source.name, times.before, t0)
+            if times.unmatched:
+                left_out[source.name, EPOCH] = unmatched(source.name, times.unmatched)
+        return list(left_out.values())
+
+
+@dataclass(frozen=True)
+class EpochRun(Run):
+    """An epoch of a continuous run: its sources have the tuples of the half-open interval (since, until] only, and it
+    observes that interval; `since` is None in the first one.
+
+    What holds after the last batch of `since` is seen from (since, 0) on by all operators, and reported by none. The
+    last epoch is closing: nothing will come any more, so that a run without any data begins and ends there.
+    """
+
+    tables: StateTables = field(default_factory=StateTables)
+    after: Instant | None = None
+    closing: bool = False
+    coming: int | None = None
+    few: bool = False  # whether all that it reads is few
+
+    @property
+    def state(self) -> StateTables:
+        return self.tables
+
+    @property
+    def since(self) -> Instant | None:
+        return self.after
+
+    @property
+    def new_rows(self) -> int | None:
+        return self.coming
+
+    @property
+    def one_partition(self) -> bool:
+        return self.few
+
+    @property
+    def rows(self) -> int:
+        return MANY_ROWS
+
+    @property
+    def continues(self) -> bool:
+        return f"start{self.scope}" in self.tables.metadata
+
+    @cached_property
+    def start(self) -> BatchId:
+        name = f"start{self.scope}"
+        start = BatchId(Instant(NEVER), 0)
+        if name in self.tables.metadata:
+            start = BatchId(*self.tables.metadata[name])
+        elif self.t0_or_none is not None:
+            start = first_observed(self.query, [], self.t0_or_none)
+        elif batches := [t.first for t in self._times(sensed=True) if t.first is not None]:
+            start = first_observed(self.query, batches, None)
+        elif self.closing:
+            start = first_observed(self.query, [], None)
+        if start.t > self.end:
+            return BatchId(Instant(NEVER), 0)
+        self.tables.put(name, [start.t, start.i])
+        return start
+
+    @cached_property
+    def end(self) -> Instant:
+        assert self.until is not None
+        return self.until
+
+    @cached_property
+    def seen_from(self) -> BatchId:
+        if not self.continues:
+            return self.start
+        assert self.after is not None
+        return BatchId(self.after, LAST_INDEX)
+
+    @property
+    def emits_one_batch(self) -> bool:
+        # The same in all epochs, so that tables fit.
+        return self.start.i == 0
+
+    def known_range(self, name: str, new: Range) -> Range:
+        """What is known of values of all epochs up to now."""
+        name = f"values{self.scope} {name}"
+        before = self.tables.metadata.get(name)
+        both = new if before is None else Range(*before).with_(new)
+        self.tables.put(name, [both.rows, both.greatest, both.low, both.special])
+        return both

@@ -1,0 +1,1 @@
+"""From the rows of sources to streams and relations."""

@@ -1,0 +1,108 @@
+"""From the rows of sources to streams and relations: stamps, batches, φ, and validity intervals."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+
+from astralq.algebra.sources import RelationSource, SensedSource, StreamSource, Validity
+from astralq.errors import DataError
+from astralq.plan import functions as F  # noqa: N812
+from astralq.plan.columns import Window, col, columns, lit, long
+from astralq.plan.encoding.batches import ALWAYS, NEVER
+from astralq.plan.encoding.tables import Key, RelationTable, StreamTable, attributes, relabelled
+from astralq.plan.sources import changes
+from astralq.plan.sources.stamps import failing, moment, required
+from astralq.plan.table import Scan, Table
+
+Source = StreamSource | SensedSource | RelationSource
+
+STAMP = ("_t", "_i", "_n")
+"""The columns with which rows may bring their own timestamp, batch index and position."""
+
+
+def scanned(source: Source, stamp: Collection[str]) -> Scan:
+    """A source's rows, with those columns of a stamp that they have."""
+    has = () if isinstance(source, RelationSource) else tuple(c for c in STAMP if c in stamp)
+    return Scan(source.name, (*attributes(source.declared), *has))
+
+
+def received(source: StreamSource | SensedSource, rows: Table) -> StreamTable:
+    """003's receive: the tuples with their stamps, not numbered yet."""
+    schema = source.declared
+    if isinstance(source, SensedSource) or source.timestamp is None:
+        return _stamped_already(source, rows)
+    t = moment(source, source.timestamp)
+    missing = f"a row of stream {source.name} has no {source.timestamp!r}, so no timestamp"
+    order = tuple(f"c{schema.index(n)}" for n in source.position_by)
+    order = tuple(dict.fromkeys([*order, *attributes(schema)]))
+    arrival = []
+    if "_n" in rows.columns and not source.position_by:
+        # A source that has an order of its own, as a log has.
+        arrival, order = [col("_n").cast("bigint").alias("o0")], ("o0", *order)
+    tuples: Table = rows.select(*columns(attributes(schema)), *arrival, required(t, missing).alias("t"))
+    if source.batch_by is not None:
+        i = col(f"c{schema.index(source.batch_by)}").cast("bigint")
+        wrong = f"stream {source.name}: a batch index in {source.batch_by!r} is not 0, 1, 2, …"
+        tuples = tuples.with_column("i", failing(i.is_null() | (i < 0), wrong, i))
+    elif source.batch_each_row:
+        window = Window.partition_by("t").order_by(*order)
+        tuples = tuples.with_column("i", F.row_number().over(window).cast("bigint") - 1)
+    return StreamTable(tuples, schema, order, one_batch=source.batch_by is None and not source.batch_each_row)
+
+
+def _stamped_already(source: StreamSource | SensedSource, rows: Table) -> StreamTable:
+    schema = source.declared
+    if "_t" not in rows.columns:
+        raise DataError(
+            f"the stream {source.name} has no timestamp of its own",
+            hint="declare which attribute holds the time, or give a DataFrame with the columns _t and _i",
+        )
+    stamp = [col("_t").cast("bigint").alias("t")]
+    one_batch = "_i" not in rows.columns
+    stamp += [] if one_batch else [col("_i").cast("bigint").alias("i")]
+    if "_n" in rows.columns:
+        tuples = rows.select(*columns(attributes(schema)), *stamp, col("_n").cast("bigint").alias("o0"))
+        return StreamTable(tuples, schema, ("o0",), one_batch)
+    tuples = rows.select(*columns(attributes(schema)), *stamp)
+    return StreamTable(tuples, schema, tuple(attributes(schema)), one_batch)
+
+
+def stored(source: RelationSource, rows: Table) -> RelationTable:
+    """A base relation that is no log: POSITION BY, all values, and a number that tells equal rows apart are its φ."""
+    schema = source.schema
+    by = [f"c{schema.index(n)}" for n in source.position_by]
+    order = list(dict.fromkeys([*by, *attributes(schema)]))
+    start, end = lit(ALWAYS), lit(NEVER)
+    if source.valid_from is not None:
+        since = moment(source, source.valid_from)
+        start = required(since, f"a row of relation {source.name} has no {source.valid_from!r}")
+        if source.valid_to is not None:
+            until = moment(source, source.valid_to)
+            early = f"relation {source.name}: a row is valid to a time before it is valid from"
+            end = failing(until < start, early, F.coalesce(until, lit(NEVER)))
+    copies = Window.partition_by(*order).order_by(lit(0))
+    told_apart = rows.select(
+        *columns(attributes(schema)),
+        (F.row_number().over(copies) - 1).cast("bigint").alias("o0"),
+        start.cast("bigint").alias("ft"),
+        end.cast("bigint").alias("tt"),
+    ).where(col("ft") < col("tt"))
+    phi, made = relabelled(tuple(Key(c) for c in [*order, "o0"]))
+    relation = told_apart.select(*columns(attributes(schema)), *made, "ft", "tt")
+    return RelationTable(relation, schema, phi, one_batch=True, append_only=source.valid_to is None)
+
+
+def moments(source: Source, rows: Table) -> Table | None:
+    """The batch identifiers of a source's rows as t and i, and with each whether it is a change '-' that finds
+    nothing; None for a relation that does not change."""
+    usual, zero = lit(False).alias("unmatched"), long(0).alias("i")
+    if not isinstance(source, RelationSource):
+        stream = received(source, rows)
+        return stream.rows.with_columns({"i": stream.batch.index, "unmatched": usual})
+    if source.validity is Validity.CHANGES:
+        return changes.moments(source, rows).with_column("i", zero)
+    names = [n for n in (source.valid_from, source.valid_to) if n is not None]
+    if not names:
+        return None
+    times = rows.select(F.explode(F.array(*(moment(source, n) for n in names))).alias("t"), zero, usual)
+    return times.where(col("t").is_not_null())

@@ -1,0 +1,81 @@
+"""A batch run on Spark: facts in one job, a plan made of them, what it still has to measure, and the answer."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from pyspark.sql import DataFrame
+
+from astralq.algebra.base import Kind, Operator
+from astralq.algebra.sources import RelationSource
+from astralq.laws.lower import lower
+from astralq.plan.answer import Plan, plan_history, plan_state
+from astralq.plan.facts import FEW_ROWS, Facts, learn, measures
+from astralq.plan.run import BatchRun
+from astralq.spark.execute import Execution
+from astralq.spark.regions import register_regions
+from astralq.spark.sources.given import Given
+from astralq.timeline import Instant
+
+
+@dataclass
+class Batch:
+    """A query over the DataFrames of its sources: its facts, its plan, and the answer as a DataFrame."""
+
+    query: Operator
+    frames: Mapping[str, DataFrame]
+    t0: Instant | None = None
+    until: Instant | None = None
+    at: Instant | None = None
+    few_rows: int = FEW_ROWS
+    facts: Facts = field(default_factory=Facts)
+    executions: list[Execution] = field(default_factory=list)
+
+    def plan(self) -> Plan:
+        """The plan of the answer; what it has to know of the data is asked for first."""
+        query = lower(self.query)
+        given = Given(self.frames)
+        self.facts.stamps = given.prepare(query)
+        self.facts.few_rows = self.few_rows
+        asking = Execution(given, given.session)
+        asked = measures(query, self.t0, self.facts)
+        for key, rows in zip(asked, asking.measure(list(asked.values())), strict=True):
+            learn(self.facts, key, rows[0])
+        one_partition = self._planned().one_partition
+        self.executions = [Execution(given, given.session, one_partition)]
+        return complete(self._planned, self.facts, self.executions[0])
+
+    def _planned(self) -> Plan:
+        run = BatchRun(self.query, self.facts, self.t0, self.until if self.at is None else self.at)
+        if self.at is not None and run.query.kind is not Kind.STREAM:
+            return plan_state(run, self.at)
+        return plan_history(run)
+
+    def answer(self, plan: Plan) -> DataFrame:
+        assert plan.answer is not None
+        return self.executions[0].frame(plan.answer)
+
+
+def complete(planned: Callable[[], Plan], facts: Facts, execution: Execution) -> Plan:
+    """A plan that can be carried out: as long as something is missing, it is measured, and the plan made again."""
+    plan = planned()
+    register_regions(execution.session, plan.regions)
+    while plan.missing:
+        asked = plan.measurable
+        assert asked, "a plan waits for something that cannot be measured"
+        for table, rows in zip(asked, execution.measure(asked), strict=True):
+            facts.measured[table.digest] = rows
+        plan = planned()
+    return plan
+
+
+def last_instants(sources: Sequence[RelationSource], frames: Mapping[str, DataFrame], t0: Instant) -> list[Instant]:
+    """The greatest timestamps of stored relations, of those that have any."""
+    given, facts = Given(frames), Facts()
+    for source in sources:
+        facts.stamps = given.prepare(source)
+        asked = measures(source, t0, facts)
+        for key, rows in zip(asked, Execution(given, given.session).measure(list(asked.values())), strict=True):
+            learn(facts, key, rows[0])
+    return [t.last for t in facts.times.values() if t.last is not None]

@@ -1,0 +1,202 @@
+"""From plan tables to DataFrames: each node is translated in one way over many rows, and in one over few.
+
+Few rows are in one partition. Spark then shuffles and broadcasts nothing, and an answer is one job: joins merge sorted
+sides, numbers come from a window function.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Protocol
+
+from pyspark import StorageLevel
+from pyspark.errors import PySparkException
+from pyspark.sql import DataFrame, Observation, SparkSession
+from pyspark.sql import functions as F  # noqa: N812
+
+from astralq.plan.table import (
+    ONE_ROW,
+    Aggregate,
+    Distinct,
+    Index,
+    Join,
+    Keep,
+    Materialize,
+    Numbers,
+    Scan,
+    Select,
+    Sort,
+    State,
+    Table,
+    Union,
+    Values,
+    Where,
+)
+from astralq.spark.columns import col, lit
+
+Row = Mapping[str, Any]
+
+_NO_LIMIT = 2**31 - 1
+
+
+class Rows(Protocol):
+    """Where the rows of sources come from."""
+
+    @property
+    def session(self) -> SparkSession: ...
+
+    def rows(self, name: str) -> DataFrame: ...
+
+
+class StateStore(Protocol):
+    """Where state tables are: what an epoch finds, and what it leaves."""
+
+    def get(self, name: str) -> DataFrame: ...
+
+    def append(self, name: str, rows: DataFrame) -> DataFrame:
+        """Writes further rows; the table with them."""
+
+    def replace(self, name: str, rows: DataFrame) -> DataFrame:
+        """Writes another table instead; that table."""
+
+
+@dataclass
+class Execution:
+    """Turns the tables of plans into DataFrames; what is materialized or written is so once, in whatever plan."""
+
+    given: Rows
+    session: SparkSession
+    one_partition: bool = False
+    store: StateStore | None = None
+    materialized: list[DataFrame] = field(default_factory=list)  # what is computed once, for those who look at plans
+    _frames: dict[str, DataFrame] = field(default_factory=dict)  # by the tables' digests
+
+    def frame(self, table: Table) -> DataFrame:
+        """The DataFrame of a table; nothing is computed but what has to be written."""
+        for node in table.walk():
+            if node.digest not in self._frames:
+                self._frames[node.digest] = self._translated(node)
+        return self._frames[table.digest]
+
+    def measure(self, tables: Sequence[Table]) -> list[list[Row]]:
+        """The rows of small tables, all of them in as few jobs as possible: those of single rows in one, where they
+        are observed while nothing is asked for."""
+        answers: dict[int, list[Row]] = {}
+        observed: list[tuple[int, Observation]] = []
+        every: DataFrame | None = None
+        for k, table in enumerate(tables):
+            if isinstance(table, Aggregate) and not table.keys:
+                observation = Observation()
+                metrics = [F.expr(text).alias(name) for name, text in table.items]
+                rows = self.frame(table.child).observe(observation, *metrics)
+                # A condition that is never true, which the optimizer does not know.
+                rows = rows.select(F.monotonically_increasing_id().alias("id")).where(col("id") < 0)
+                observed.append((k, observation))
+                every = rows if every is None else every.union(rows)
+            else:
+                answers[k] = [r.asDict() for r in self.frame(table).collect()]
+        if every is not None:
+            every.collect()
+            answers |= {k: [observation.get] for k, observation in observed}
+        return [answers[k] for k in range(len(tables))]
+
+    def _translated(self, table: Table) -> DataFrame:
+        match table:
+            case Scan(source):
+                return self._gathered(self.given.rows(source))
+            case State(name):
+                assert self.store is not None
+                return self._gathered(self.store.get(name))
+            case Values() | Numbers():
+                return self._constants(table)
+            case Select(child, items):
+                return self._of(child).selectExpr(*(_named(text, name) for name, text in items))
+            case Where(child, condition):
+                return self._of(child).where(condition)
+            case Distinct(child):
+                return self._of(child).distinct()
+            case Aggregate(child, keys, items):
+                made = [F.expr(text).alias(name) for name, text in items]
+                return self._of(child).groupBy(*keys).agg(*made) if made else self._of(child).select(*keys).distinct()
+            case Union(sides):
+                both = self._of(sides[0])
+                for side in sides[1:]:
+                    both = both.union(self._of(side))
+                return self._gathered(both)
+            case Join():
+                return self._joined(table)
+            case Index():
+                return self._indexed(table)
+            case Sort(child, by):
+                order = [col(c) for c in by]
+                return (
+                    self._of(child).sortWithinPartitions(*order) if self.one_partition else self._of(child).sort(*order)
+                )
+            case Materialize(child):
+                return self._materialized(self._of(child))
+            case Keep(child, name, append):
+                assert self.store is not None
+                written = self.store.append if append else self.store.replace
+                return self._gathered(written(name, self._of(child)))
+        raise AssertionError(table)
+
+    def _of(self, table: Table) -> DataFrame:
+        return self._frames[table.digest]
+
+    def _gathered(self, df: DataFrame) -> DataFrame:
+        """In one partition, where that is how it is computed: Spark does not know it of unions and files.
+
+        Spark would shuffle a single partition that it takes to be large (spark.sql.maxSinglePartitionBytes), and takes
+        joins to be as large as a product, and what comes from memory to be endless. A limit that is never reached
+        says otherwise.
+        """
+        return df.coalesce(1).limit(_NO_LIMIT) if self.one_partition else df
+
+    def _constants(self, table: Values | Numbers) -> DataFrame:
+        if isinstance(table, Numbers):
+            return self.session.range(table.first, table.end, 1, 1 if self.one_partition else None)
+        if table == ONE_ROW:
+            return self.session.range(0, 1, 1, 1).select(lit(0).alias("one"))
+        types = ", ".join(f"{name} {type_}" for name, type_ in table.types)
+        return self._gathered(self.session.createDataFrame(list(table.rows), types))
+
+    def _joined(self, table: Join) -> DataFrame:
+        left, right = self._of(table.left), self._of(table.right)
+        if self.one_partition:
+            # Neither side is sent anywhere: no broadcast, which would be a job of its own.
+            right = right.hint("merge" if table.by != "nested" and table.how != "cross" else "shuffle_replicate_nl")
+        elif table.by == "broadcast":
+            right = F.broadcast(right)
+        if table.how == "cross":
+            return self._gathered(left.crossJoin(right))
+        return self._gathered(left.join(right, F.expr(table.on), table.how))
+
+    def _indexed(self, table: Index) -> DataFrame:
+        child, by = self._of(table.child), [col(c) for c in table.by]
+        if table.one_task or self.one_partition:
+            gathered = child.coalesce(1) if self.one_partition else child.repartition(1)
+            place = F.monotonically_increasing_id()
+            return gathered.sortWithinPartitions(*by).withColumn(table.name, place)
+        return child.sort(*by).zipWithIndex(table.name)
+
+    def _materialized(self, df: DataFrame) -> DataFrame:
+        """Rows are kept on the executors, twice, so that one of them can be lost; where the session has a checkpoint
+        directory they are kept there. Plans that use them begin there, and do not grow with everything below."""
+        self.materialized.append(df)
+        if _has_checkpoint_directory(self.session):
+            kept = df.checkpoint(eager=False)
+        else:
+            kept = df.localCheckpoint(eager=False, storageLevel=StorageLevel.MEMORY_AND_DISK_2)
+        return self._gathered(kept)
+
+
+def _named(text: str, name: str) -> str:
+    return name if text == name else f"{text} AS `{name.replace('`', '``')}`"
+
+
+def _has_checkpoint_directory(session: SparkSession) -> bool:
+    try:
+        return session.sparkContext.getCheckpointDir() is not None
+    except PySparkException:  # Spark Connect has no context, and so none that could be asked
+        return False

@@ -1,0 +1,66 @@
+"""The DataFrames of a query's sources: their columns are checked against the declarations, and named as plans do."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from pyspark.sql import DataFrame, SparkSession
+
+from astralq.algebra.base import Operator
+from astralq.algebra.sources import RelationSource, SensedSource, StreamSource
+from astralq.errors import DataError, nearest
+from astralq.plan.sources.rows import STAMP, Source
+from astralq.plan.sql_types import spark_type
+from astralq.spark.columns import col
+
+
+@dataclass
+class Given:
+    """The DataFrames by the names of their sources."""
+
+    frames: Mapping[str, DataFrame]
+    _named: dict[str, DataFrame] = field(default_factory=dict)
+
+    @property
+    def session(self) -> SparkSession:
+        return next(iter(self.frames.values())).sparkSession
+
+    def prepare(self, query: Operator) -> dict[str, frozenset[str]]:
+        """Checks the sources of a query; for each, which columns of a stamp its rows bring."""
+        stamps = {}
+        for op in query.walk():
+            if isinstance(op, StreamSource | SensedSource | RelationSource) and op.name not in stamps:
+                stamps[op.name] = self._prepared(op)
+        return stamps
+
+    def rows(self, name: str) -> DataFrame:
+        """A source's attributes as c0, c1, … and of its stamp what there is."""
+        return self._named[name]
+
+    def _prepared(self, source: Source) -> frozenset[str]:
+        if source.name not in self.frames:
+            raise DataError(f"there are no data for the source {source.name!r}", hint=nearest(source.name, self.frames))
+        df = self.frames[source.name]
+        types = {f.name: f.dataType.simpleString() for f in df.schema.fields}
+        there = {c.lower(): c for c in types}
+        for a in source.declared:
+            if a.name.lower() not in there:
+                raise DataError(
+                    f"the DataFrame for {source.name} has no column {a.name!r}: its columns are {', '.join(types)}",
+                    hint=nearest(a.name, list(types)),
+                )
+            actual, wanted = types[there[a.name.lower()]], spark_type(a.type).replace(", ", ",")
+            if actual not in (wanted, "timestamp_ntz" if wanted == "timestamp" else wanted):
+                raise DataError(
+                    f"the column {a.name!r} of the DataFrame for {source.name} is {actual.upper()}, "
+                    f"and {a.type} is declared",
+                    hint=f"cast it: df.withColumn('{a.name}', col('{a.name}').cast('{wanted}'))",
+                )
+        stamp = [there[c] for c in STAMP if c in there and not isinstance(source, RelationSource)]
+        named = [
+            col(f"`{there[a.name.lower()]}`").cast(spark_type(a.type)).alias(f"c{k}")
+            for k, a in enumerate(source.declared)
+        ]
+        self._named[source.name] = df.select(*named, *(col(f"`{c}`").alias(c.lower()) for c in stamp))
+        return frozenset(c.lower() for c in stamp)

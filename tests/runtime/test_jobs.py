@@ -1,0 +1,34 @@
+"""How many Spark jobs an epoch makes: most epochs are small, and a job costs 30 to 100 ms, whatever it does."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from pyspark.sql import SparkSession
+
+from tests.runtime.live import Live
+
+HOP = """
+    CREATE STREAM s (k INT, v DOUBLE, ts INT) FROM csv 's' TIMESTAMP BY ts UNIT SECONDS;
+    RSTREAM(SELECT k, count(*) AS n, avg(v) AS m FROM s [HOP 1 HOUR EVERY 1 MINUTE] GROUP BY k) EVERY 1 MINUTE;
+"""
+
+
+def rows(first: int, count: int) -> list[str]:
+    return [f"{k % 20},{k / 4},{k}" for k in range(first, first + count)]
+
+
+def test_an_epoch_of_a_thousand_rows_makes_at_most_four_jobs(normal: SparkSession, tmp_path: Path) -> None:
+    """[HOP 1 HOUR EVERY 1 MINUTE] by 20 keys: the panes, and the answer."""
+    live = Live(normal, tmp_path, HOP)
+    tracker = normal.sparkContext.statusTracker()
+    for first in (0, 1_000, 2_000):
+        live.feed("s", rows(first, 1_000))
+        with live.opened() as run:
+            live.take(run)
+            before = set(tracker.getJobIdsForGroup(None))
+            assert run.step()
+            made = set(tracker.getJobIdsForGroup(None)) - before
+        assert len(made) <= 4, (first, len(made))
+    live.close()
+    assert live.answer() == live.historic()
