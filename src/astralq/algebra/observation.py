@@ -1,4 +1,4 @@
-"""What a run observes: the rules for its first batch, the same for every engine (SEMANTICS.md §1)."""
+"""What a run observes: the rules for its first batch, the same for every engine (docs/decisions.md)."""
 
 from __future__ import annotations
 

@@ -135,7 +135,7 @@ def named_text(items: tuple[Named, ...]) -> str:
 
 @dataclass(frozen=True, repr=False)
 class GroupBy(Unary):
-    """Aggregation: a row for each group, ordered and identified by the grouping key (SEMANTICS.md §1).
+    """Aggregation: a row for each group, ordered and identified by the grouping key (docs/decisions.md).
 
     Without keys it is global: always exactly one row, unless `empty_row` is off (the CQL dialect's rule).
     """
@@ -319,7 +319,7 @@ class SetOperation(_Binary):
 
 @dataclass(frozen=True, repr=False)
 class ValueSetOperation(_Binary):
-    """UNION, INTERSECT and EXCEPT by value (SEMANTICS.md §1; SQL's sets, and bags with `all`).
+    """UNION, INTERSECT and EXCEPT by value (docs/decisions.md; SQL's sets, and bags with `all`).
 
     Sets are ordered and identified by value, NULLs first. With `all`, EXCEPT drops the lowest φ first and
     INTERSECT keeps those, both with φ_left. (UNION ALL is the tagged union of SetOperation.)

@@ -20,7 +20,7 @@ from astralq.timeline import Duration, Instant, format_duration, format_instant,
 
 
 class Measure(Enum):
-    """What never decreases along a stream, and so can carry schedules and scopes (SEMANTICS.md §2)."""
+    """What never decreases along a stream, and so can carry schedules and scopes (docs/decisions.md)."""
 
     TIME = "time"
     POSITION = "position"

@@ -24,7 +24,7 @@ from astralq.timeline import Instant, format_instant
 class Linear:
     """slope·j + offset: times from the anchor, positions and distances from 0.
 
-    It is the linear form before clipping (SEMANTICS.md §2): a bound below the beginning finds nothing there.
+    It is the linear form before clipping (docs/decisions.md): a bound below the beginning finds nothing there.
     """
 
     slope: int

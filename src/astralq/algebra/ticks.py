@@ -1,4 +1,4 @@
-"""Ticks: time that goes by in steps, as in the Stanford STREAM system behind CQL (LANGUAGE.md, dialect cql)."""
+"""Ticks: time that goes by in steps, as in the Stanford STREAM system behind CQL (docs/language.md, dialect cql)."""
 
 from __future__ import annotations
 

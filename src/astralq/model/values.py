@@ -13,7 +13,7 @@ from astralq.schema import Values as Values
 from astralq.timeline import BatchId, Instant
 
 Phi = tuple[OrderKey, ...]
-"""A physical identifier: a path, compared lexicographically (001 D7, 002 D2; SEMANTICS.md §1)."""
+"""A physical identifier: a path, compared lexicographically (001 D7, 002 D2; docs/decisions.md)."""
 
 
 @dataclass(frozen=True)

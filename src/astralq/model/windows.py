@@ -1,4 +1,4 @@
-"""The meaning of windows: which evaluation a state is in, and what its scope holds (001 D27, D28; SEMANTICS.md §2)."""
+"""The meaning of windows: which evaluation a state is in, what its scope holds (001 D27, D28; docs/decisions.md)."""
 
 from __future__ import annotations
 
