@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import signal
 import subprocess
 import sys
@@ -115,9 +116,31 @@ def test_explain_shows_kind_start_and_plan(desk: Desk) -> None:
         "└─ WINDOW [ROWS 1]   relation (sensor INT, value DOUBLE, ts TIMESTAMP)\n"
         "   └─ STREAM s       stream (sensor INT, value DOUBLE, ts TIMESTAMP)\n"
         "\n"
+        "plan\n"
+        "  many partitions: how many rows there are is not known without reading them\n"
+        "  WINDOW [ROWS 1]\n"
+        "    by rows, looked up by position: position p + n is found by an equi-join\n"
+        "    positions by a distributed sort: order or identity of its tuples is observed\n"
+        "  2 tables are computed once\n"
+        "\n"
         "kept by a continuous run\n"
         "  WINDOW [ROWS 1]: the tuples that it holds, or will hold\n"
     )
+
+
+def test_explain_gives_programs_the_same_as_json(desk: Desk) -> None:
+    (found,) = json.loads(printed("explain", desk.file("q.aql", readings()[rows(1)], t0=sec(5)), "--json"))
+    assert (found["query"], found["kind"], found["t0"]) == (1, "relation", "1970-01-01T00:00:05Z")
+    assert [found["operators"]["operator"], found["operators"]["children"][0]["operator"]] == [
+        "WINDOW [ROWS 1]",
+        "STREAM s",
+    ]
+    assert {"operator": "WINDOW [ROWS 1]", "strategy": "by rows, looked up by position"}.items() <= found["plan"][
+        "choices"
+    ][0].items()
+    assert found["state"] == [
+        {"operator": "WINDOW [ROWS 1]", "keeps": "the tuples that it holds, or will hold", "bounded": True}
+    ]
 
 
 def test_explain_has_headings_for_several_queries_and_says_where_t0_comes_from(desk: Desk) -> None:

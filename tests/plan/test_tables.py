@@ -8,7 +8,7 @@ import pytest
 
 from astralq.plan import functions as F  # noqa: N812
 from astralq.plan.columns import Column, Window, col, lit, long
-from astralq.plan.table import ONE_ROW, Materialize, Scan, Table, expanded_size
+from astralq.plan.table import ONE_ROW, Materialize, Scan, Table, expanded_size, is_at_hand
 
 S = Scan("s", ("c0", "t"))
 
@@ -68,6 +68,13 @@ def test_two_columns_of_one_name_cannot_be_made() -> None:
 )
 def test_a_column_is_its_sql(column: Column, text: str) -> None:
     assert column.text == text
+
+
+def test_plain_expressions_over_what_is_computed_once_are_at_hand() -> None:
+    once = Materialize(S)
+    assert is_at_hand(once.where(col("t") > 0).with_column("u", col("t") + 1))
+    assert not is_at_hand(once.with_column("n", F.row_number().over(Window.partition_by("c0").order_by("t"))))
+    assert not is_at_hand(S)
 
 
 def test_what_is_read_twice_counts_twice_unless_it_is_materialized() -> None:

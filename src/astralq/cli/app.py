@@ -12,7 +12,6 @@ from typing import Annotated
 
 import typer
 
-from astralq.algebra.state import kept_state
 from astralq.cli.answers import Question
 from astralq.cli.engines import ENGINES, SparkEngine, engine_named
 from astralq.cli.formats import BY_SUFFIX, FORMATS
@@ -23,7 +22,7 @@ from astralq.cli.words import Commands
 from astralq.errors import AstralError, TimeError, nearest
 from astralq.language.script import DIALECTS
 from astralq.printing.values import TIMES
-from astralq.timeline import Duration, Instant, duration, format_instant, instant
+from astralq.timeline import Duration, Instant, duration, instant
 
 LIVE = ("table", "csv", "jsonl")
 """The formats in which a continuous run prints."""
@@ -205,25 +204,22 @@ def explain(
     file: File,
     dialect: Dialect = None,
     spark: Annotated[bool, typer.Option("--spark", help="Also Spark's physical plans; reads the sources.")] = False,
+    json: Annotated[bool, typer.Option("--json", help="The same as JSON, for programs.")] = False,
     master: Annotated[str | None, typer.Option(metavar="M", help="Spark's master.")] = None,
     conf: Annotated[list[str] | None, typer.Option(metavar="K=V", help="A setting of Spark.", callback=_pairs)] = None,
 ) -> None:
-    """Show the plans of a file's queries; - is standard input."""
+    """Show the plans of a file's queries, with reasons; - is standard input."""
+    from astralq.cli.explain import Explained, as_text, json_text
+
     with _reported_errors():
         (source,) = read_all([file], dialect, asked=True)
         engine = SparkEngine(master, tuple(pair.partition("=")[::2] for pair in conf or [])) if spark else None
-        queries = source.script.queries
-        for k, query in enumerate(queries):
-            if len(queries) > 1:
-                print(f"{chr(10) if k else ''}-- query {query.number}")
-            start = "1970-01-01T00:00:00Z, as there is no START AT" if query.t0 is None else format_instant(query.t0)
-            print(f"kind  {query.operator.kind.value}\nt0    {start}\n\n{query.operator.explain()}")
-            kept = [str(k) for k in kept_state(query.operator)] or ["nothing"]
-            print("\n".join(["", "kept by a continuous run", *(f"  {k}" for k in kept)]))
-            if engine is not None:
-                with errors_of(file):
-                    question = Question(k + 1, file, source.folder, query, None, source.wishes.until)
-                    print(f"\n{engine.plan(question)}")
+        explained: list[Explained] = []
+        for k, query in enumerate(source.script.queries):
+            with errors_of(file):
+                question = Question(k + 1, file, source.folder, query, None, source.wishes.until)
+                explained.append(Explained.of(question, engine))
+        print(json_text(explained) if json else as_text(explained))
         sys.stdout.flush()
 
 

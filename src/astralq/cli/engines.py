@@ -23,6 +23,7 @@ from astralq.schema import Attribute
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
+    from astralq.plan.answer import Plan
     from astralq.spark.engine import Answered
 
 ENGINES = ("spark", "model")
@@ -109,8 +110,8 @@ class SparkEngine:
             )
             return answered
 
-    def plan(self, question: Question) -> str:
-        """Spark's physical plans: of the tables that are computed once, and of the answer."""
+    def plan(self, question: Question) -> tuple[Plan, str]:
+        """The plan, and Spark's own: of the tables that are computed once, and of the answer."""
         from astralq.spark.error_translation import translated_errors
         from astralq.spark.plans import physical_plans
 

@@ -23,10 +23,12 @@ def plan_without_data(query: Operator, t0: Instant | None, until: Instant | None
     >>> for line in explained(plan_without_data(query, None)):
     ...     print(line)
     many partitions: how many rows there are is not known without reading them
-    [ROWS 3]: window by rows, looked up by position (position p + n is found by an equi-join)
-    [ROWS 3]: positions: distributed sort (the window counts rows of the stream)
-    AGGREGATE max(v): aggregation: elementary intervals (minima and maxima, and rows hold for different times)
-    computed once: 7 tables
+    WINDOW [ROWS 3]
+      by rows, looked up by position: position p + n is found by an equi-join
+      positions by a distributed sort: the window counts rows of the stream
+    AGGREGATE max(v)
+      elementary intervals: minima and maxima, and rows hold for different times
+    6 tables are computed once
     """
     if any(isinstance(op, SensedSource) for op in query.walk()):
         # A sensed stream has no end of its own; any one will do where nothing is computed.
@@ -38,12 +40,14 @@ def plan_without_data(query: Operator, t0: Instant | None, until: Instant | None
 def explained(plan: Plan, rows: int | None = None) -> list[str]:
     """The lines of a plan: how it is computed, what was chosen for each operator, and what is computed once."""
     lines = [_partitions(plan, rows)]
-    lines += [f"{operator}: {strategy} ({why})" for operator, strategy, why in plan.reasons]
-    tables = _count(plan)
-    if tables[Materialize]:
-        lines.append(f"computed once: {_tables(tables[Materialize])}")
+    for operator in dict.fromkeys(r[0] for r in plan.reasons):
+        lines.append(operator)
+        lines += [f"  {strategy}: {why}" for other, strategy, why in plan.reasons if other == operator]
+    once = _count(plan)[Materialize]
+    if once:
+        lines.append("1 table is computed once" if once == 1 else f"{once} tables are computed once")
     if plan.missing:
-        lines.append(f"measured first: {_tables(len(plan.missing))}, for exact sums")
+        lines.append("values that are added up are measured first, for exact sums")
     return lines
 
 
@@ -53,10 +57,6 @@ def _partitions(plan: Plan, rows: int | None) -> str:
     if rows is None:
         return "many partitions: how many rows there are is not known without reading them"
     return f"many partitions: {rows:,} rows are read"
-
-
-def _tables(count: int) -> str:
-    return "1 table" if count == 1 else f"{count} tables"
 
 
 def _count(plan: Plan) -> Counter[type[Table]]:

@@ -26,7 +26,7 @@ from astralq.plan.encoding.tables import StreamTable
 from astralq.plan.facts import FEW_PAIRS, Facts, Row, Times, timed_sources
 from astralq.plan.sources.rows import Source, scanned
 from astralq.plan.state.store import StateTables
-from astralq.plan.table import Materialize, Scan, Table, expanded_size
+from astralq.plan.table import Materialize, Scan, Table, expanded_size, is_at_hand
 from astralq.timeline import EPOCH, LAST_INDEX, BatchId, Instant
 
 MANY_ROWS = 2**40
@@ -89,7 +89,7 @@ class Run:
 
     def materialized(self, table: Table) -> Table:
         """A table that is read more than once, computed once. Of few rows a small plan is computed twice instead."""
-        if isinstance(table, Materialize) or (self.one_partition and expanded_size(table) <= _SMALL_TABLE):
+        if is_at_hand(table) or (self.one_partition and expanded_size(table) <= _SMALL_TABLE):
             return table
         return Materialize(table)
 

@@ -325,6 +325,16 @@ class Assumed(_Rows):
     """Rows that depend on something that has to be measured first; a plan that has such a table cannot be run yet."""
 
 
+def is_at_hand(table: Table) -> bool:
+    """Whether a table is one that is computed once, or only plain expressions and conditions away from it."""
+    while isinstance(table, Select | Where):
+        texts = [table.condition] if isinstance(table, Where) else [text for _, text in table.items]
+        if any(" OVER (" in text or "explode(" in text for text in texts):
+            return False
+        table = table.child
+    return isinstance(table, Materialize | Keep | State)
+
+
 def expanded_size(table: Table) -> int:
     """How many nodes a table has when each one that is read twice is computed twice, up to what is materialized."""
     sizes: dict[int, int] = {}

@@ -10,6 +10,7 @@ from contextlib import redirect_stdout
 from pyspark.sql import DataFrame
 
 from astralq.algebra.base import Operator
+from astralq.plan.answer import Plan
 from astralq.spark.batch import Batch
 from astralq.timeline import Instant
 
@@ -24,15 +25,23 @@ def plan_of(df: DataFrame) -> str:
 
 def compiled_plans(batch: Batch) -> list[str]:
     """The plans of a run: those of the tables that are computed once, and last that of the answer."""
-    answer = batch.answer(batch.plan())
+    return _physical(batch, batch.plan())
+
+
+def _physical(batch: Batch, plan: Plan) -> list[str]:
+    answer = batch.answer(plan)
     return [plan_of(df) for df in (*batch.executions[0].materialized, answer)]
 
 
-def physical_plans(query: Operator, frames: Mapping[str, DataFrame], t0: Instant | None, until: Instant | None) -> str:
-    """All plans of a query, with a heading for each."""
-    plans = compiled_plans(Batch(query, frames, t0, until))
+def physical_plans(
+    query: Operator, frames: Mapping[str, DataFrame], t0: Instant | None, until: Instant | None
+) -> tuple[Plan, str]:
+    """The plan of a query, and all of Spark's, with a heading for each."""
+    batch = Batch(query, frames, t0, until)
+    plan = batch.plan()
+    plans = _physical(batch, plan)
     headings = [f"computed once, {k} of {len(plans) - 1}" for k in range(1, len(plans))]
-    return "\n\n".join(f"-- {h}\n{p}" for h, p in zip([*headings, "answer"], plans, strict=True))
+    return plan, "\n\n".join(f"-- {h}\n{p}" for h, p in zip([*headings, "answer"], plans, strict=True))
 
 
 _WINDOW = re.compile(r"^([ :|+-]*)Window \[(.*)$")

@@ -91,7 +91,7 @@ class _Grouping:
             return replace(self, relation=clip_to_epoch(self.relation, self.run))._directly()
         parts = self.partials(self.rows())
         strategy, reason = choose(self.relation, always=self.always, invertible=parts.invertible)
-        self.run.choices.note(self.op.label, f"aggregation: {strategy.value}", reason)
+        self.run.choices.note(self.op.label, strategy.value, reason)
         named = self.with_panes(parts) if self.name else parts.named
         states = parts.merging.states(self._from_now(named, strategy), strategy)
         groups = self._relation(states, [p.final for p in parts.plans])
@@ -220,9 +220,7 @@ class _Grouping:
 
     def _directly(self) -> RelationTable:
         """Each elementary interval by itself, for functions that do not merge, such as medians."""
-        self.run.choices.note(
-            self.op.label, f"aggregation: {Strategy.ELEMENTARY.value}", "a function that does not merge"
-        )
+        self.run.choices.note(self.op.label, Strategy.ELEMENTARY.value, "a function that does not merge")
         rows = self.run.materialized(self.rows())
         one_batch = self.relation.one_batch
         elementary = Elementary.of([rows], self.keys, self.run, one_batch=one_batch, whole=self.always)

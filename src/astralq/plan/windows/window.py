@@ -40,7 +40,7 @@ def window(
     _note(spec, run, measured=measured)
     # What is kept of a part has to stay in its order.
     if ordered or (measured and (not spec.partition or run.state is not None)):
-        run.choices.note(str(spec), f"positions: {_numbering(run)}", _why_numbered(spec, ordered=ordered))
+        run.choices.note(f"WINDOW {spec}", f"positions by {_numbering(run)}", _why_numbered(spec, ordered=ordered))
         stream = numbered(stream, run)
     made = WindowOf(spec, run)
     if run.state is not None and keeps_tuples(spec, demand):
@@ -78,11 +78,11 @@ def _note(spec: WindowSpec, run: Run, *, measured: bool) -> None:
         how, why = "by rows, in one partition", "neighbours are at hand"
     else:
         how, why = "by rows, looked up by position", "position p + n is found by an equi-join"
-    run.choices.note(str(spec), f"window {how}", why)
+    run.choices.note(f"WINDOW {spec}", how, why)
 
 
 def _numbering(run: Run) -> str:
-    return "one task" if run.one_partition else "distributed sort"
+    return "one task" if run.one_partition else "a distributed sort"
 
 
 def _why_numbered(spec: WindowSpec, *, ordered: bool) -> str:
