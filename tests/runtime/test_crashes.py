@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 from pyspark.sql import SparkSession
 
+from astralq.plan.state.store import state_name
 from astralq.runtime.checkpoint.failpoints import POINTS
 from astralq.runtime.checkpoint.folders import CheckpointError
 from astralq.runtime.checkpoint.records import numbers
@@ -111,6 +112,38 @@ def test_a_changed_query_is_refused_with_what_has_changed(live: Live) -> None:
     assert "WINDOW [RANGE 5 SECONDS SLIDE 3 SECONDS]" in str(raised.value)
     assert "lateness=2000000" in str(raised.value)
     assert "a checkpoint directory of its own" in str(raised.value)
+
+
+def first_epochs(live: Live) -> None:
+    """An epoch, and further input that no epoch has read."""
+    live.feed("s", ROUNDS[0])
+    with live.opened() as run:
+        live.go_on(run)
+    live.feed("s", ROUNDS[1])
+
+
+def test_a_query_goes_on_with_the_plan_that_it_started_with(live: Live, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Another version may plan otherwise: then its state tables would have other names."""
+    first_epochs(live)
+    monkeypatch.setattr("astralq.runtime.queries.lower", lambda op: pytest.fail("it is planned anew"))
+    live.close()
+    assert live.answer() == live.historic()
+
+
+def test_a_plan_that_would_lose_state_is_refused(live: Live, monkeypatch: pytest.MonkeyPatch) -> None:
+    first_epochs(live)
+    named = state_name
+    monkeypatch.setattr("astralq.plan.planner.state_name", lambda kind, *rest: named(f"new-{kind}", *rest))
+    message = "query 1 is the one that the checkpoint .* is of, but its plan keeps other state: it does not go on with"
+    with pytest.raises(CheckpointError, match=message):
+        live.close()
+
+
+def test_a_plan_that_cannot_be_read_is_refused(live: Live, monkeypatch: pytest.MonkeyPatch) -> None:
+    first_epochs(live)
+    monkeypatch.setattr("astralq.algebra.serialize._classes", dict)
+    with pytest.raises(CheckpointError, match="has a plan of query 1 that this version does not know"):
+        live.close()
 
 
 def test_two_runs_do_not_share_a_checkpoint(live: Live) -> None:

@@ -29,7 +29,7 @@ from astralq.runtime.checkpoint.tables import InFiles, Part, parts_of
 from astralq.runtime.ingest.epoch_input import EpochInput
 from astralq.runtime.ingest.log import BatchManifest, IngestLog
 from astralq.runtime.ingest.watermark import after_closing
-from astralq.runtime.queries import ContinuousQuery, QueryState, check_same, is_stored
+from astralq.runtime.queries import ContinuousQuery, QueryState, check_same, check_state, is_stored
 from astralq.runtime.sessions import Sessions
 from astralq.runtime.sinks import FileSink, Sink, Staged
 from astralq.spark.epoch import Epoch
@@ -94,6 +94,7 @@ class Epochs:
     counts: dict[str, list[int]] = field(default_factory=dict)  # of each source: rows in, rows rejected
     _last_answers: dict[str, Part] = field(default_factory=dict)
     _fingerprints: dict[str, Record] = field(default_factory=dict)
+    _plans: dict[str, str] = field(default_factory=dict)  # of each query, the plan that it started with
     gate: threading.Lock = field(default_factory=threading.Lock)  # on few cores ingest and epochs take turns
     seconds: float = 0.0  # duration of the last epoch
 
@@ -110,7 +111,7 @@ class Epochs:
             parts = [p for s in states.values() for p in parts_of(s.tables)]
             if all(p.is_whole(self.folders.root) for p in [*parts, *answers.values()]):
                 self.epoch, self.offsets, self.query_states = epoch, record["offsets"], states
-                self._fingerprints = record["queries"]
+                self._fingerprints, self._plans = record["queries"], record["plans"]
                 self._last_answers, self.counts = answers, record["counts"]
                 return
         if numbers(self.folders.commits):
@@ -123,6 +124,7 @@ class Epochs:
         """Adds a query to the run; one that the checkpoint knows must not have changed."""
         if query.name in self._fingerprints:
             check_same(query, self._fingerprints[query.name], self.folders.root)
+            query = query.planned_as(self._plans[query.name], self.folders.root)
         elif isinstance(sink, FileSink) and sink.has_answers_of(query.name):
             raise CheckpointError(
                 f"{sink.folder} has answers of another run, and query {query.name} begins with this checkpoint",
@@ -183,6 +185,7 @@ class Epochs:
             late = self._late(name, intent)
             states[name] = replace(states[name], late=states[name].late + late)
         self._fingerprints |= {q: query.fingerprint for q, query in self.queries.items()}
+        self._plans = {q: self._plans.get(q, self.queries[q].plan_text if q in self.queries else "") for q in states}
         answers = {q: r.answer for q, r in results.items() if r.answer.rows}
         counts = {name: self._counted(name, intent) for name in intent.offsets}
         record = {
@@ -191,6 +194,7 @@ class Epochs:
             "query_states": {q: s.record for q, s in states.items()},
             "answers": {q: p.record for q, p in answers.items()},
             "queries": self._fingerprints,
+            "plans": self._plans,
         }
         write_record(self.folders.commits / f"{intent.epoch}.json", record)
         failpoint("commit written", intent.epoch)
@@ -218,7 +222,7 @@ class Epochs:
         late = self._late(name, intent)
         store = InFiles(spark, self.folders, name, intent.epoch, before.tables, self.always_compact)
         epoch = Epoch(
-            query.operator,
+            query.core,
             self._frames(query, new, spark),
             spark,
             store,
@@ -235,6 +239,8 @@ class Epochs:
         # A guess: as many rows out for each row in as up to now.
         expected = released * before.written / before.released if before.released else released
         plan = epoch.plan(before.written, small=expected <= SMALL_ANSWER)
+        assert plan.state is not None
+        check_state(query, before, plan.state.kept, self.folders.root)
         answer = self._stage_answer(epoch.answer(plan), self.folders.staged(name, intent.epoch))
         rejected = set_aside.before_start(spark, self.folders, query, new, intent.epoch)
         if any(m.deletions for manifests in new.batches.values() for m in manifests):
@@ -329,7 +335,7 @@ class Epochs:
 
     def forget(self, name: str) -> None:
         """Removes a query; its state is removed with the next epoch."""
-        for known in (self.queries, self.sinks, self.query_states, self._fingerprints):
+        for known in (self.queries, self.sinks, self.query_states, self._fingerprints, self._plans):
             known.pop(name, None)
         shutil.rmtree(self.folders.stored(name, "x").parent, ignore_errors=True)
 

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field, replace
+from functools import cached_property
 from pathlib import Path
 
 from astralq.algebra.base import Operator
 from astralq.algebra.domain import Domain, Floor
+from astralq.algebra.serialize import FunctionInPlanError, UnknownPlanError, dumps, loads
 from astralq.algebra.sneeql import Scan
 from astralq.algebra.sources import Origin, RelationSource, SensedSource, StreamSource, Validity
 from astralq.algebra.ticks import Tick
 from astralq.errors import PlanError
+from astralq.laws.lower import lower
 from astralq.plan.state.store import Metadata
 from astralq.runtime.checkpoint.folders import CheckpointError
 from astralq.runtime.checkpoint.records import Record
@@ -30,6 +33,7 @@ class ContinuousQuery:
     t0: Instant | None
     folder: Path
     sink: Origin | None = None
+    plan: Operator | None = None  # the core operators that it started with; None if it has not started yet
 
     def __post_init__(self) -> None:
         """State tables are named by digests, so every function in the query needs a name, and no two the same."""
@@ -37,6 +41,31 @@ class ContinuousQuery:
         for op in self.operator.walk():
             if named.setdefault(op.digest, op) != op:
                 raise PlanError(f"two functions in this query have one name:\n{op}", hint="give each a name of its own")
+
+    @cached_property
+    def core(self) -> Operator:
+        """The core operators that it is planned by: those that it started with."""
+        return lower(self.operator) if self.plan is None else self.plan
+
+    @property
+    def plan_text(self) -> str:
+        """The core operators as a checkpoint keeps them; nothing where they hold Python functions."""
+        try:
+            return dumps(self.core)
+        except FunctionInPlanError:
+            return ""
+
+    def planned_as(self, text: str, root: Path) -> ContinuousQuery:
+        """The query with the plan that a checkpoint has of it."""
+        if not text:
+            return self
+        try:
+            return replace(self, plan=loads(text))
+        except UnknownPlanError as e:
+            raise CheckpointError(
+                f"the checkpoint {root} has a plan of query {self.name} that this version does not know: {e.message}",
+                hint="go on with the version of astralq that began it, or begin anew with another directory",
+            ) from e
 
     @property
     def sources(self) -> list[Source]:
@@ -127,6 +156,17 @@ def check_same(query: ContinuousQuery, before: Record, root: Path) -> None:
         raise CheckpointError(
             f"query {query.name} is not the one that the checkpoint {root} is of:\n" + "\n".join(changed),
             hint="give a changed query a checkpoint directory of its own, or bring the query back",
+        )
+
+
+def check_state(query: ContinuousQuery, before: QueryState, kept: Iterable[str], root: Path) -> None:
+    """Raises an error if a plan does not go on with a state table that the checkpoint has: it would be lost."""
+    lost = sorted(before.tables.keys() - set(kept))
+    if lost:
+        raise CheckpointError(
+            f"query {query.name} is the one that the checkpoint {root} is of, but its plan keeps other state: "
+            f"it does not go on with {', '.join(lost)}",
+            hint="go on with the version of astralq that began it, or begin anew with another directory",
         )
 
 

@@ -11,7 +11,8 @@ from pathlib import Path
 from astralq.errors import AstralError
 
 VERSION = 3
-"""The version of the format. 2: state tables are named by digests. 3: folders and keys of records have new names."""
+"""The version of the format. 2: state tables are named by digests. 3: folders and keys of records have new
+names; the plan of each query is kept."""
 
 
 class CheckpointError(AstralError):
