@@ -3,7 +3,6 @@ behind the other, are the answer of the historic run."""
 
 from __future__ import annotations
 
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from random import Random
 
@@ -17,9 +16,9 @@ from astralq.runtime.ingest.watermark import Progress, watermark
 from astralq.spark import Engine
 from astralq.spark.state.tables import MANY
 from astralq.timeline import BatchId, Duration, Instant
-from tests.agree.compare import Rows, on_model, same
+from tests.agree.compare import on_model, same
 from tests.agree.epochs import in_epochs, last_instant, times_of
-from tests.agree.test_queries import drawn
+from tests.agree.minimal import Difference, answer, differing
 from tests.queries import C, Case, S
 
 
@@ -59,34 +58,26 @@ def arriving(case: Case, random: Random) -> Arrival:
     return Arrival([*(w for w in found if w < last), last], late)
 
 
-def difference(engine: Engine, case: Case, k: int) -> str | None:
-    """What differs between the epochs and the historic run, ready to paste; None if nothing does."""
-    random = Random(k)
+def difference(engine: Engine, case: Case, seed: int) -> Difference | None:
+    """What differs between the epochs and the historic run, if anything does."""
+    random = Random(seed)
     arrival = arriving(case, random)
-    try:
-        expected: Rows | str = on_model(case.query, case.data)
-    except AstralError as e:
-        expected = f"{type(e).__name__}: {e}"
-    found: Rows | str
-    try:
-        trim, rows = random.random() < 0.8, random.choice([None, MANY])
-        found = in_epochs(engine, case.query, case.data, arrival.watermarks, always_trim=trim, new_rows=rows)
-    except Exception as e:
-        found = f"{type(e).__name__}: {e}"
+    trim, rows = random.random() < 0.8, random.choice([None, MANY])
+    cuts = arrival.watermarks
+    expected = answer(lambda: on_model(case.query, case.data), AstralError)
+    found = answer(lambda: in_epochs(engine, case.query, case.data, cuts, always_trim=trim, new_rows=rows))
     if isinstance(expected, list) and isinstance(found, list) and same(expected, found) and not arrival.late:
         return None
-    return f"{case}\nepochs up to {arrival.watermarks}, {arrival.late} late\nhistoric {expected}\nepochs   {found}"
+    call = f"in_epochs(Engine(spark), query, data, {cuts}, always_trim={trim}, new_rows={rows})"
+    return Difference(case, call + f"  # {arrival.late} late" * bool(arrival.late), expected, found)
 
 
-def test_generated_queries_give_the_same_answer_in_any_epochs(
-    spark: SparkSession, request: pytest.FixtureRequest
-) -> None:
-    trials = drawn(request.config.getoption("--trials") // 4)
-    engine = Engine(spark)
-    with ThreadPoolExecutor(2) as pool:
-        found = list(pool.map(lambda k: difference(engine, trials[k], k), range(len(trials))))
-    wrong = [d for d in found if d is not None]
-    assert wrong == [], "\n\n".join(wrong)
+@pytest.mark.generated(share=0.5)
+def test_a_generated_query_gives_the_same_answer_in_any_epochs(engine: Engine, seed: int) -> None:
+    """An epoch is always a distributed one: it does not count its rows."""
+    found = differing(seed, lambda case: difference(engine, case, seed))
+    if found:
+        pytest.fail(found, pytrace=False)
 
 
 DATA: Data = {
