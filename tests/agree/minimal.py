@@ -3,20 +3,21 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from contextlib import suppress
 from dataclasses import MISSING, dataclass, fields, is_dataclass
 from enum import Enum
 from typing import Any
 
+import pytest
 from hypothesis import Phase
 
 from astralq.algebra.base import Operator
-from astralq.errors import PlanError
+from astralq.errors import AstralError, PlanError
 from astralq.language import read_script
 from astralq.language.printer import dialect_of, print_script
 from astralq.model import Data, Stream
-from tests.agree.compare import Rows
+from tests.agree.compare import Rows, on_model, same
 from tests.queries import Case, nth, with_seed
 
 SECONDS = 120.0
@@ -33,6 +34,15 @@ def answer(f: Callable[[], Rows], caught: type[Exception] = Exception) -> Answer
         return f"{type(e).__name__}: {str(e)[:2000]}"
 
 
+def compared(case: Case, call: str, on_spark: Callable[[], Rows], **options: Any) -> Difference | None:
+    """What differs between Spark's answer to a case and the model's with these options, if anything does."""
+    expected = answer(lambda: on_model(case.query, case.data, **options), AstralError)
+    found = answer(on_spark)
+    if isinstance(expected, list) and isinstance(found, list) and same(expected, found):
+        return None
+    return Difference(case, call, expected, found, "".join(f", {name}={value}" for name, value in options.items()))
+
+
 # Text that can be pasted
 
 
@@ -44,6 +54,7 @@ class Difference:
     call: str
     expected: Answer
     found: Answer
+    options: str = ""
 
     def __str__(self) -> str:
         data = {name: self.case.data[name] for name in sources(self.case.query.operator)}
@@ -63,7 +74,7 @@ class Difference:
                 f"    query = {query}",
                 f"    data: Data = {data_code(data)}",
                 f"    found = {self.call}",
-                "    assert same(found, on_model(query, data))",
+                f"    assert same(found, on_model(query, data{self.options}))",
                 "",
             ]
         )
@@ -135,23 +146,26 @@ def _rows_code(rows: Any) -> str:
 # Smaller cases
 
 
-def differing(seed: int, compared: Callable[[Case], Difference | None]) -> str:
-    """The difference in the case of a seed, made small, as a text; empty where there is none."""
-    first = compared(nth(seed))
+def assert_no_difference(seed: int, difference: Callable[[Case], Difference | None]) -> None:
+    """Fails with the difference in the case of a seed, made small, if there is one."""
+    found = smallest_difference(seed, difference)
+    if found is not None:
+        pytest.fail(str(found), pytrace=False)
+
+
+def smallest_difference(seed: int, difference: Callable[[Case], Difference | None]) -> Difference | None:
+    """The difference in the case of a seed, made small."""
+    first = difference(nth(seed))
     if first is None:
-        return ""
+        return None
     found = [first]
     end = time.monotonic() + SECONDS
 
     def fails(case: Case) -> None:
-        if time.monotonic() < end and (difference := compared(case)) is not None:
-            found.append(difference)
+        if time.monotonic() < end and (smaller := difference(case)) is not None:
+            found.append(smaller)
             raise AssertionError
 
     with suppress(Exception):  # Hypothesis tells of it in its own words, and that time ran out as of something flaky
         with_seed(seed, fails, Phase.shrink)
-    return str(smallest(found))
-
-
-def smallest(found: Iterable[Difference]) -> Difference:
     return min(found, key=lambda d: len(str(d.case)))

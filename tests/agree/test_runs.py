@@ -19,7 +19,8 @@ from astralq.schema import Schema
 from astralq.spark import Engine
 from astralq.timeline import BatchId, Instant
 from tests.agree.compare import on_model, on_spark, same
-from tests.queries import BASE, S, T, nth
+from tests.agree.minimal import Difference, assert_no_difference, compared
+from tests.queries import BASE, Case, S, T
 
 
 def _rich() -> Data:
@@ -52,16 +53,24 @@ def agree(engine: Engine, query: Operator | HasOperator, data: Data, **how: Any)
 
 @pytest.mark.generated(share=0.2)
 def test_a_start_and_an_end_that_are_given(engine: Engine, seed: int) -> None:
-    case = nth(seed)
-    agree(engine, case.query, case.data, t0=Instant(3), until=Instant(9))
+    assert_no_difference(seed, lambda case: with_options(engine, case, t0=Instant(3), until=Instant(9)))
 
 
 @pytest.mark.generated(share=0.2)
 def test_the_state_at_an_instant(engine: Engine, seed: int) -> None:
     """Of a stream, the state of its last row."""
-    case = nth(seed)
-    query = case.query if isinstance(case.query, RelationQuery) else case.query[rows(1)]
-    agree(engine, query, case.data, at=Instant(6))
+
+    def difference(case: Case) -> Difference | None:
+        query = case.query if isinstance(case.query, RelationQuery) else case.query[rows(1)]
+        return with_options(engine, Case(query, case.data), at=Instant(6))
+
+    assert_no_difference(seed, difference)
+
+
+def with_options(engine: Engine, case: Case, **options: Instant) -> Difference | None:
+    told = ", ".join(f"{name}={value}" for name, value in options.items())
+    call = f"on_spark(Engine(spark), query, data, {told})"
+    return compared(case, call, lambda: on_spark(engine, case.query, case.data, **options), **options)
 
 
 # SNEEql
