@@ -64,7 +64,7 @@ def test_what_is_printed_is_a_test_that_fails_for_the_same_reason(printed: str) 
     exec(test, names)
     names["on_model"] = lambda query, data: [(1,), *on_model(query, data)]
     with pytest.raises(AssertionError):
-        names["test_both_engines_agree"](None)  # type: ignore[operator]
+        names["test_both_engines_agree"](None, None)  # type: ignore[operator]
 
 
 def test_an_answer_that_is_an_error_is_told_with_its_kind() -> None:

@@ -24,7 +24,8 @@ def test_a_generated_query_gives_the_models_answer(
     engine, partitions = Engine(several if parted else spark, few_rows=few_rows), PARTITIONS if parted else None
 
     def difference(case: Case) -> Difference | None:
-        call = f"on_spark(Engine(spark, few_rows={few_rows}), query, data, partitions={partitions})"
+        session = "several" if parted else "spark"
+        call = f"on_spark(Engine({session}, few_rows={few_rows}), query, data, partitions={partitions})"
         return compared(case, call, lambda: on_spark(engine, case.query, case.data, partitions=partitions))
 
     assert_no_difference(seed, difference)
