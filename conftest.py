@@ -65,6 +65,13 @@ def _no_spark_without_its_marker(request: pytest.FixtureRequest, monkeypatch: py
         monkeypatch.setenv("JAVA_HOME", "/this test needs the marker spark")
 
 
+@pytest.fixture(autouse=True)
+def _the_usual_session(request: pytest.FixtureRequest) -> None:
+    """Makes the session of the tests the active one: continuous runs have others, and leave them active."""
+    if "spark" in request.fixturenames:
+        request.getfixturevalue("spark").createDataFrame([], "x int")
+
+
 @pytest.fixture(scope="session")
 def trials(request: pytest.FixtureRequest) -> int:
     """How many generated cases are tried."""
