@@ -5,6 +5,8 @@ Times are single microseconds, so that every instant between two tuples can be l
 
 from __future__ import annotations
 
+from bisect import bisect_right
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -13,6 +15,8 @@ from hypothesis import strategies as st
 from astralq import (
     RelationQuery,
     WindowSpec,
+    at_instants,
+    for_loop,
     general,
     hop,
     landmark,
@@ -24,10 +28,14 @@ from astralq import (
     rows,
     stream,
     tumble,
+    two_rates,
     unbounded,
 )
+from astralq.algebra.functions import Affine, Step, UpTo
+from astralq.algebra.schedules import AtInstants, Measure
+from astralq.algebra.scopes import Back, Scope
 from astralq.model import Data, Stream
-from astralq.timeline import BatchId, Instant
+from astralq.timeline import BatchId, Instant, format_instant
 
 HORIZON = 12
 """Tuples come at 0 … HORIZON microseconds."""
@@ -90,11 +98,112 @@ cross_domain_windows: st.SearchStrategy[WindowSpec] = st.one_of(
     st.builds(lambda x, m: range_(x, slide=m), durations, st.integers(1, 3)),
 )
 
-windows: st.SearchStrategy[WindowSpec] = st.one_of(
-    temporal_windows,
-    positional_windows,
-    cross_domain_windows,
-    st.one_of(temporal_windows, positional_windows, cross_domain_windows).map(lambda w: w.by("a")),
+# Aperiodic windows: a few instants, and bounds that are functions of them
+
+
+def back(amount: int) -> Affine:
+    """t ↦ t − amount."""
+    return Affine(1, -amount)
+
+
+def back_text(amount: int) -> str:
+    return f"t - {amount} MICROSECONDS" if amount else "t"
+
+
+def at(instants: Sequence[int], begins: int, ends: int) -> WindowSpec:
+    """[t − begins, t − ends], evaluated at the given instants."""
+    text = (back_text(begins), back_text(ends))
+    return at_instants([Instant(t) for t in instants], back(begins), back(ends), text=text)
+
+
+def rows_at(instants: Sequence[int], count: int) -> WindowSpec:
+    """The last rows, at the given instants."""
+    return WindowSpec(AtInstants(tuple(map(Instant, instants))), Scope(Measure.POSITION, Back(count - 1), Back(0)))
+
+
+def loop(init: int, length: int, step: int, inclusive: bool, begins: int, ends: int) -> WindowSpec:
+    """FOR (t = init; t < init + length; t = t + step) FROM t − begins TO t − ends."""
+    first, limit = (f"TIMESTAMP '{format_instant(Instant(t))}'" for t in (init, init + length))
+    header = f"(t = {first}; t {'<=' if inclusive else '<'} {limit}; t = t + {step} MICROSECONDS)"
+    return for_loop(
+        Instant(init),
+        UpTo(init + length, inclusive),
+        Step(step),
+        back(begins),
+        back(ends),
+        text=(header, back_text(begins), back_text(ends)),
+    )
+
+
+def by_time_of_day(width: str | int, slide: int, start: int, length: int, otherwise: int) -> WindowSpec:
+    """One rate in the first microseconds of the day, from `start` on, and another one in the rest of it."""
+    first, last = (f"00:00:00.{t:06d}" for t in (start, start + length))
+    return two_rates(width, us(slide), (first, last), us(otherwise))
+
+
+@dataclass(frozen=True)
+class SessionStart:
+    """t ↦ where the last session began that had ended at t: a function that is data."""
+
+    ends: tuple[int, ...]
+    starts: tuple[int, ...]
+
+    def __call__(self, t: Instant) -> int:
+        return min(t, self.starts[max(0, bisect_right(self.ends, t) - 1)])
+
+
+def sessions(times: Iterable[int], gap: int) -> WindowSpec:
+    """The sessions of these times, each evaluated when nothing has come for a gap."""
+    starts: list[int] = []
+    ends: list[int] = []
+    for t in sorted(set(times)) or [0]:
+        if not ends or t > ends[-1]:
+            starts.append(t)
+            ends.append(t + gap)
+        ends[-1] = t + gap
+    begins = SessionStart(tuple(ends), tuple(starts))
+    return at_instants([Instant(t) for t in ends], begins, back(gap), text=(f"session {starts}", back_text(gap)))
+
+
+few_instants = st.lists(st.integers(0, HORIZON + 2), min_size=1, max_size=4, unique=True).map(sorted)
+_some = st.integers(1, 4)
+_bounds = st.tuples(st.integers(0, 4), st.integers(0, 3)).map(lambda b: (b[0] + b[1], b[1]))
+
+aperiodic_windows: st.SearchStrategy[WindowSpec] = st.one_of(
+    st.builds(lambda instants, b: at(instants, *b), few_instants, _bounds),
+    st.builds(rows_at, few_instants, _some),
+    st.builds(
+        lambda init, length, step, inclusive, b: loop(init, length, step, inclusive, *b),
+        st.integers(0, 6),
+        st.integers(1, 9),
+        st.integers(2, 4),
+        st.booleans(),
+        _bounds,
+    ),
+    st.builds(by_time_of_day, st.one_of(durations, _some), _some, st.integers(0, 6), _some, _some),
+    st.builds(sessions, few_instants, _some),
+)
+"""Windows at instants that are no grid: lists, loops, two rates by the time of day, sessions (000 D12 and §6.1.4)."""
+
+delayed_windows: st.SearchStrategy[WindowSpec] = st.one_of(
+    st.builds(
+        lambda w, d: w.delayed(us(d)),
+        st.one_of(aperiodic_windows, st.builds(hop, durations, durations), linear_time),
+        st.integers(1, 3),
+    ),
+    st.builds(lambda n, y, d: rows(n, slide=y).delayed(us(d)), _some, durations, st.integers(1, 3)),
+    st.builds(lambda x, m, d: range_(x, slide=m).delayed(d), durations, st.integers(1, 3), st.integers(1, 3)),
+)
+"""Windows of all other kinds that are evaluated later than they end."""
+
+_families = [  # the larger ones twice, whatever number of forms they have
+    *(temporal_windows, temporal_windows, positional_windows, positional_windows, aperiodic_windows, aperiodic_windows),
+    *(cross_domain_windows, delayed_windows),
+]
+windows: st.SearchStrategy[WindowSpec] = st.builds(
+    lambda w, parted: w.by("a") if parted else w,
+    st.sampled_from(_families).flatmap(lambda family: family),
+    st.sampled_from([False, False, False, True]),
 )
 """All windows over time and position, partitioned ones too."""
 

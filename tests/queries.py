@@ -6,14 +6,28 @@ operator.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cache
 
+from hypothesis import HealthCheck, Phase, given, seed, settings
 from hypothesis import strategies as st
 
 from astralq import RelationQuery, StreamQuery, WindowSpec, WindowsQuery, moving, range_, relation, rows, stream
 from astralq.model import Data, Stream
 from astralq.timeline import Instant
-from tests.generators import HORIZON, change_logs, conditions, durations, streams, us, versioned, windows
+from tests.generators import (
+    HORIZON,
+    aperiodic_windows,
+    change_logs,
+    conditions,
+    durations,
+    sessions,
+    streams,
+    us,
+    versioned,
+    windows,
+)
 
 S = stream("S", "a INT, b INT")
 T = stream("T", "a INT, b INT")
@@ -44,7 +58,6 @@ BASE: list[RelationQuery] = [
     C,
 ]
 
-specs: st.SearchStrategy[WindowSpec] = windows
 metres = st.integers(1, 4).map(lambda m: f"{m} m")
 _moving: st.SearchStrategy[WindowSpec] = st.one_of(
     st.builds(moving, metres, st.one_of(metres, durations)),
@@ -70,6 +83,22 @@ def data(draw: st.DrawFn) -> Data:
         "K": draw(change_logs("K", key=True)).data["K"],
         "C": draw(st.lists(rows, max_size=3)),
     }
+
+
+_of_the_case: st.SearchStrategy[Data] = st.shared(data(), key="the data of a case")
+"""The same data wherever they are drawn in a case: windows can look at them."""
+
+
+@st.composite
+def own_sessions(draw: st.DrawFn) -> WindowSpec:
+    """The sessions of one of the case's own streams."""
+    tuples = draw(_of_the_case)[draw(st.sampled_from(["S", "T"]))]
+    assert isinstance(tuples, Stream)
+    return sessions([s.t for s in tuples.tuples], draw(st.integers(1, 4)))
+
+
+at_some_instants: st.SearchStrategy[WindowSpec] = st.one_of(aperiodic_windows, own_sessions())
+"""Windows whose evaluations are no grid; few by chance, and so a shape of their own."""
 
 
 def _aside(r: RelationQuery) -> RelationQuery:
@@ -171,13 +200,16 @@ def streamed_windows(draw: st.DrawFn, depth: int) -> StreamQuery:
     return draw(st.sampled_from([found.rstream(), found.istream(), found.dstream()]))
 
 
+SHAPES = ["window", "window", "instants", "moving", "unary", "aggregate", "past", "join", "by φ", "by value"]
+
+
 @st.composite
 def relation_queries(draw: st.DrawFn, depth: int) -> RelationQuery:
     if depth == 0:
         return draw(st.sampled_from([*BASE, S[range_("3 us")], T[range_("2 us", slide="2 us")]]))
-    shape = draw(st.sampled_from(["window", "window", "unary", "aggregate", "past", "binary", "join", "moving"]))
-    if shape == "window":
-        return draw(stream_queries(depth - 1))[draw(specs)]
+    shape = draw(st.sampled_from(SHAPES))
+    if shape in ("window", "instants"):
+        return draw(stream_queries(depth - 1))[draw(windows if shape == "window" else at_some_instants)]
     if shape == "moving":
         return draw(st.sampled_from([P, P.where(draw(conditions))]))[draw(moving_windows)].select("a", "b")
     r = draw(relation_queries(depth - 1))
@@ -218,14 +250,13 @@ def relation_queries(draw: st.DrawFn, depth: int) -> RelationQuery:
         how = draw(st.sampled_from(["inner", "left", "right", "full", "semi", "anti"]))
         joined = r.join(_aside(other), on=draw(st.sampled_from(["a = a2", "a < a2", "a = a2 AND b <> b2"])), how=how)
         return joined if how in ("semi", "anti") else joined.select("a", "b2 AS b")
+    if shape == "by φ":
+        return draw(st.sampled_from([r.union(other), r.intersection(other), r.difference(other)]))
     every = draw(st.booleans())
     return draw(
         st.sampled_from(
             [
                 r.product(_aside(other)).select("a", "b2 AS b"),
-                r.union(other),
-                r.intersection(other),
-                r.difference(other),
                 r.union_values(other),
                 r.intersect_values(other, all=every),
                 r.except_values(other, all=every),
@@ -240,4 +271,37 @@ def cases(draw: st.DrawFn, depth: int = 3) -> Case:
     """A query of up to the given depth, with its data."""
     d = draw(st.sampled_from([k for k in range(1, depth + 1) for _ in range(depth + 2 - k)]))  # small ones more often
     query = draw(st.one_of(relation_queries(d), stream_queries(d)))
-    return Case(query, draw(data()))
+    return Case(query, draw(_of_the_case))
+
+
+# Cases by number
+
+DEPTH = 4
+_one_by_one = settings(
+    # The first example that Hypothesis draws is the simplest one; later ones resemble each other. So: one per seed.
+    max_examples=2,
+    database=None,
+    deadline=None,
+    suppress_health_check=list(HealthCheck),
+    report_multiple_bugs=False,
+)
+
+
+def with_seed(number: int, test: Callable[[Case], None], *more: Phase) -> None:
+    """Runs a test on the simplest case and on the one of a seed, and does what other phases do."""
+
+    @seed(number)
+    @settings(_one_by_one, phases=[Phase.generate, *more])
+    @given(cases(DEPTH))
+    def tried(case: Case) -> None:
+        test(case)
+
+    tried()
+
+
+@cache
+def nth(number: int) -> Case:
+    """The case of a seed, the same one each time."""
+    found: list[Case] = []
+    with_seed(number, found.append)
+    return found[-1]

@@ -106,23 +106,22 @@ def aside_on_spark(engine: Engine, source: RelationSource, data: Data) -> int:
     return sum(one.rows for one in plan.set_aside)
 
 
+@pytest.mark.generated(share=0.2)
 @pytest.mark.parametrize("source", ALL.values(), ids=ALL.keys())
-def test_spark_replays_generated_logs_as_the_model_does(engine: Engine, source: RelationSource, trials: int) -> None:
-    for seed in range(max(6, trials // 10)):
-        data = generated(seed)
-        expected = on_model(source, data)
-        assert on_spark(engine, source, data, partitions=2) == expected, (seed, data)
-        assert aside_on_spark(engine, source, data) == unmatched(source, data), (seed, data)
+def test_spark_replays_a_generated_log_as_the_model_does(engine: Engine, source: RelationSource, seed: int) -> None:
+    data = generated(seed)
+    assert on_spark(engine, source, data, partitions=2) == on_model(source, data), data
+    assert aside_on_spark(engine, source, data) == unmatched(source, data), data
 
 
+@pytest.mark.generated(share=0.08)
 @pytest.mark.parametrize("source", ALL.values(), ids=ALL.keys())
-def test_epochs_replay_generated_logs_as_a_batch_run_does(engine: Engine, source: RelationSource) -> None:
-    for seed in range(3):
-        data = generated(seed + 100)
-        set_aside_: dict[str, Rows] = {}
-        answered = in_epochs(engine, source, data, _cuts(source, data), set_aside=set_aside_)
-        assert answered == on_model(source, data), (seed, data)
-        assert len(set_aside_.get("L", [])) == unmatched(source, data), (seed, data)
+def test_epochs_replay_a_generated_log_as_a_batch_run_does(engine: Engine, source: RelationSource, seed: int) -> None:
+    data = generated(seed + 100)
+    set_aside_: dict[str, Rows] = {}
+    answered = in_epochs(engine, source, data, _cuts(source, data), set_aside=set_aside_)
+    assert answered == on_model(source, data), data
+    assert len(set_aside_.get("L", [])) == unmatched(source, data), data
 
 
 def _cuts(source: RelationSource, data: Data) -> Sequence[int]:

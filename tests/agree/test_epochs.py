@@ -3,7 +3,6 @@ behind the other, are the answer of the historic run."""
 
 from __future__ import annotations
 
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from random import Random
 
@@ -11,15 +10,14 @@ import pytest
 from pyspark.sql import SparkSession
 
 from astralq import StreamQuery, range_, relation, rows, stream, tumble, unbounded
-from astralq.errors import AstralError
 from astralq.model import Data, Stream
 from astralq.plan.state.epochs import MANY
 from astralq.runtime.ingest.watermark import SourceProgress, watermark
 from astralq.spark import Engine
 from astralq.timeline import BatchId, Duration, Instant
-from tests.agree.compare import Rows, on_model, same
+from tests.agree.compare import on_model, same
 from tests.agree.epochs import in_epochs, last_instant, times_of
-from tests.agree.test_queries import drawn
+from tests.agree.minimal import Difference, assert_no_difference, compared
 from tests.queries import C, Case, S
 
 
@@ -59,34 +57,26 @@ def arriving(case: Case, random: Random) -> Arrival:
     return Arrival([*(w for w in found if w < last), last], late)
 
 
-def difference(engine: Engine, case: Case, k: int) -> str | None:
-    """What differs between the epochs and the historic run, ready to paste; None if nothing does."""
-    random = Random(k)
-    arrival = arriving(case, random)
-    try:
-        expected: Rows | str = on_model(case.query, case.data)
-    except AstralError as e:
-        expected = f"{type(e).__name__}: {e}"
-    found: Rows | str
-    try:
-        trim, rows = random.random() < 0.8, random.choice([None, MANY])
-        found = in_epochs(engine, case.query, case.data, arrival.watermarks, always_compact=trim, new_rows=rows)
-    except Exception as e:
-        found = f"{type(e).__name__}: {e}"
-    if isinstance(expected, list) and isinstance(found, list) and same(expected, found) and not arrival.late:
-        return None
-    return f"{case}\nepochs up to {arrival.watermarks}, {arrival.late} late\nhistoric {expected}\nepochs   {found}"
+@pytest.mark.generated(share=0.25, modes=("small", "distributed"))
+def test_a_generated_query_gives_the_same_answer_in_any_epochs(engine: Engine, seed: int, mode: str) -> None:
 
+    def difference(case: Case) -> Difference | None:
+        random = Random(seed)
+        arrival = arriving(case, random)
+        assert not arrival.late
+        options = {
+            "always_compact": random.random() < 0.8,
+            "new_rows": random.choice([None, MANY]),
+            "one_partition": mode == "small",
+        }
+        call = f"in_epochs(Engine(spark), query, data, {arrival.watermarks}, **{options})"
+        return compared(
+            case,
+            call,
+            lambda: in_epochs(engine, case.query, case.data, arrival.watermarks, **options),  # type: ignore[arg-type]
+        )
 
-def test_generated_queries_give_the_same_answer_in_any_epochs(
-    spark: SparkSession, request: pytest.FixtureRequest
-) -> None:
-    trials = drawn(request.config.getoption("--trials") // 4)
-    engine = Engine(spark)
-    with ThreadPoolExecutor(2) as pool:
-        found = list(pool.map(lambda k: difference(engine, trials[k], k), range(len(trials))))
-    wrong = [d for d in found if d is not None]
-    assert wrong == [], "\n\n".join(wrong)
+    assert_no_difference(seed, difference)
 
 
 DATA: Data = {

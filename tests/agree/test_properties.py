@@ -11,13 +11,13 @@ from astralq.plan.planner import Planner
 from astralq.plan.run import BatchRun
 from astralq.spark.batch import Batch
 from tests.agree.compare import frames
-from tests.agree.test_queries import drawn
 from tests.laws.test_properties import one_batch
+from tests.queries import nth
 
 
-@pytest.mark.parametrize("k", range(0, 60, 4))
-def test_a_table_has_the_properties_of_its_operator(spark: SparkSession, k: int) -> None:
-    case = drawn(k + 1)[k]
+@pytest.mark.generated(share=0.4)
+def test_a_table_has_the_properties_of_its_operator(spark: SparkSession, seed: int) -> None:
+    case = nth(seed)
     query = case.query.operator
     batch = Batch(query, frames(spark, query, case.data))
     batch.plan()

@@ -19,10 +19,8 @@ from astralq.schema import Schema
 from astralq.spark import Engine
 from astralq.timeline import BatchId, Instant
 from tests.agree.compare import on_model, on_spark, same
-from tests.agree.test_queries import drawn
+from tests.agree.minimal import Difference, assert_no_difference, compared
 from tests.queries import BASE, Case, S, T
-
-CASES: list[Case] = drawn(60)[3::8]
 
 
 def _rich() -> Data:
@@ -53,16 +51,26 @@ def agree(engine: Engine, query: Operator | HasOperator, data: Data, **how: Any)
     return bool(expected)
 
 
-@pytest.mark.parametrize("k", range(len(CASES)))
-def test_a_start_and_an_end_that_are_given(engine: Engine, k: int) -> None:
-    case = CASES[k]
-    agree(engine, case.query, case.data, t0=Instant(3), until=Instant(9))
+@pytest.mark.generated(share=0.2)
+def test_a_start_and_an_end_that_are_given(engine: Engine, seed: int) -> None:
+    assert_no_difference(seed, lambda case: with_options(engine, case, t0=Instant(3), until=Instant(9)))
 
 
-@pytest.mark.parametrize("k", [k for k, c in enumerate(CASES) if isinstance(c.query, RelationQuery)])
-def test_the_state_at_an_instant(engine: Engine, k: int) -> None:
-    case = CASES[k]
-    agree(engine, case.query, case.data, at=Instant(6))
+@pytest.mark.generated(share=0.2)
+def test_the_state_at_an_instant(engine: Engine, seed: int) -> None:
+    """Of a stream, the state of its last row."""
+
+    def difference(case: Case) -> Difference | None:
+        query = case.query if isinstance(case.query, RelationQuery) else case.query[rows(1)]
+        return with_options(engine, Case(query, case.data), at=Instant(6))
+
+    assert_no_difference(seed, difference)
+
+
+def with_options(engine: Engine, case: Case, **options: Instant) -> Difference | None:
+    told = ", ".join(f"{name}={value}" for name, value in options.items())
+    call = f"on_spark(Engine(spark), query, data, {told})"
+    return compared(case, call, lambda: on_spark(engine, case.query, case.data, **options), **options)
 
 
 # SNEEql
@@ -177,18 +185,18 @@ def test_duplicates_of_a_constant_relation_are_told_apart(engine: Engine, name: 
     agree(engine, S.join(RELATIONS[name].rename({"a": "a2", "b": "b2"}), on="a = a2"), data)
 
 
+@pytest.mark.generated(share=0.08)
 @pytest.mark.parametrize("key", [(), ("a",)])
 @pytest.mark.parametrize("by", [(), ("b",)])
-def test_logs_of_changes_are_replayed_as_in_the_model(
-    engine: Engine, key: tuple[str, ...], by: tuple[str, ...]
+def test_a_log_of_changes_is_replayed_as_in_the_model(
+    engine: Engine, key: tuple[str, ...], by: tuple[str, ...], seed: int
 ) -> None:
     schema = Schema.parse("a INT, b INT, op STRING, ts TIMESTAMP")
     log = RelationQuery(RelationSource("R", schema, change="op", at="ts", key=key, position_by=by))
-    for seed in range(3):
-        make = lambda r: (r.randint(0, 1), r.choice([0, 1, None]), r.choice("++-"), r.randint(0, 6))  # noqa: E731
-        data = {"R": _rows(seed, make, 25)}
-        assert agree(engine, log, data)
-        assert agree(engine, log.rstream(), data)
+    make = lambda r: (r.randint(0, 1), r.choice([0, 1, None]), r.choice("++-"), r.randint(0, 6))  # noqa: E731
+    data = {"R": _rows(seed, make, 25)}
+    assert agree(engine, log, data)
+    assert agree(engine, log.rstream(), data)
 
 
 def test_a_stream_given_to_the_plain_api_is_declared_by_its_columns(spark: SparkSession) -> None:

@@ -195,9 +195,13 @@ def test_parquet_files_of_several_queries_are_in_a_folder(desk: Desk) -> None:
     assert sorted(f.name for f in (desk.folder / "a").iterdir()) == ["1.parquet", "2.parquet"]
 
 
-def test_an_empty_answer_is_a_parquet_file_without_rows(desk: Desk) -> None:
-    printed("run", desk.file("q.aql", readings().where("sensor = 3")), "--out", "a.parquet")
-    assert pq.read_table(desk.folder / "a.parquet").num_rows == 0
+def test_an_answer_without_rows_is_a_parquet_file_of_the_same_types(desk: Desk) -> None:
+    tables = []
+    for sensor in (1, 3):
+        printed("run", desk.file("q.aql", readings().where(f"sensor = {sensor}")), "--out", "a.parquet")
+        tables.append(pq.read_table(desk.folder / "a.parquet"))
+    assert [table.num_rows for table in tables] == [2, 0]
+    assert tables[0].schema == tables[1].schema
 
 
 def test_nothing_is_left_where_writing_fails(desk: Desk) -> None:

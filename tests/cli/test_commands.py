@@ -169,12 +169,12 @@ main()
 """
 
 
-def process(folder: Path, *arguments: str) -> subprocess.Popen[str]:
+def process(folder: Path, *arguments: str, engine: str = "model") -> subprocess.Popen[str]:
     """The command in a process of its own; a query file's text is the path of the readings."""
     return subprocess.Popen(
         [sys.executable, "-c", PROGRAM, *arguments],
         cwd=folder,
-        env={"PYTHONPATH": str(Path(__file__).parents[2])},
+        env={"PYTHONPATH": str(Path(__file__).parents[2]), "ASTRALQ_ENGINE": engine},
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
@@ -199,10 +199,11 @@ def test_a_query_in_text_is_answered(tmp_path: Path) -> None:
     assert (result.returncode, result.stdout, result.stderr) == (0, expected, "")
 
 
-def test_a_reader_that_leaves_early_is_no_error(tmp_path: Path) -> None:
+@pytest.mark.parametrize("engine", ["model", pytest.param("spark", marks=pytest.mark.spark)])
+def test_a_reader_that_leaves_early_is_no_error(tmp_path: Path, engine: str) -> None:
     (tmp_path / "many.csv").write_text("sensor,value,ts\n" + "1,2.5,1970-01-01T00:00:05Z\n" * 5_000)
     (tmp_path / "q.aql").write_text("many.csv")
-    p = process(tmp_path, "run", "q.aql", "--format", "csv")
+    p = process(tmp_path, "run", "q.aql", "--format", "csv", engine=engine)
     assert p.stdout is not None
     assert p.stderr is not None
     assert p.stdout.readline() == "t,i,sensor,value,ts\n"

@@ -34,9 +34,3 @@ def test_an_example_can_be_explained(path: Path) -> None:
     assert result.exit_code == 0, result.stderr
     assert "kind  " in result.stdout
     assert "└─ " in result.stdout
-
-
-@pytest.mark.parametrize("path", EXAMPLES, ids=lambda p: p.stem)
-def test_an_example_says_in_its_first_lines_what_it_asks(path: Path) -> None:
-    first = path.read_text().splitlines()[:4]
-    assert any(line.startswith("-- ") and "?" in line for line in first), first

@@ -125,6 +125,7 @@ def test_all_commands_of_the_starter_work_and_start_answers_what_run_answers(
     assert followed == ran
 
 
+@pytest.mark.spark
 def test_ctrl_c_while_spark_is_there_ends_with_status_130_and_without_a_traceback(tmp_path: Path) -> None:
     """Spark has a handler of its own for the signal; rows are asked for once Spark has started."""
     (tmp_path / "slow.py").write_text(

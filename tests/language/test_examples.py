@@ -214,5 +214,5 @@ def test_every_example_has_its_answers_here() -> None:
 
 @pytest.mark.parametrize("file", FILES, ids=lambda f: f.stem)
 def test_an_example_begins_with_its_question_in_words(file: Path) -> None:
-    comments = [line for line in file.read_text().splitlines() if line.startswith("-- ")]
-    assert any("?" in c for c in comments)
+    comments = [line for line in file.read_text().splitlines()[:4] if line.startswith("-- ")]
+    assert any("?" in c for c in comments), comments

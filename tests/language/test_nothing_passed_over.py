@@ -107,7 +107,7 @@ def gaps(query: str) -> Iterator[tuple[str, str]]:
 def passed_over(query: str, words: list[str], trials: int) -> list[str]:
     """The texts with one of the words put into the query that are accepted and mean the same; some places are tried."""
     texts = [f"{before} {word} {after}" for before, after in gaps(query) for word in words]
-    tried = random.Random(query).sample(texts, min(5 * trials, len(texts)))
+    tried = random.Random(query).sample(texts, min(10 * trials, len(texts)))
     return [t for t in tried if not HARMLESS.search(t) and is_passed_over(query, t)]
 
 

@@ -23,7 +23,7 @@ def test_a_generated_query_reads_back_as_itself(case: Case) -> None:
     try:
         text = print_script(op)
     except PlanError as e:
-        assert "has no form in the query language" in e.message  # noqa: PT017
+        assert "has no form in the" in e.message  # noqa: PT017
         return
     found = read_script(text, dialect_of(op)).queries[0].operator
     assert found == op, f"\n{text}\n\nreads back as\n{found}\n\nnot as\n{op}"

@@ -15,10 +15,7 @@ from astralq.laws.lower import lower
 from astralq.model import Data, Stream, StreamTuple, prepare
 from astralq.model.values import Relation, Row
 from astralq.timeline import BatchId
-from tests.agree.test_queries import drawn
-from tests.queries import Case
-
-CASES: list[Case] = drawn(160)
+from tests.queries import Case, nth
 
 
 def one_batch(query: Operator, data: Data) -> list[str]:
@@ -76,9 +73,9 @@ def _broken_by(known: Properties, op: Operator, states: list[tuple[BatchId, list
         before = now
 
 
-@pytest.mark.parametrize("k", range(0, len(CASES), 2))
-def test_what_is_promised_of_an_operator_holds_on_generated_data(k: int) -> None:
-    case = CASES[k]
+@pytest.mark.generated(share=2)
+def test_what_is_promised_of_an_operator_holds_on_generated_data(seed: int) -> None:
+    case = nth(seed)
     for op in lower(case.query.operator).walk():
         if op.kind is Kind.WINDOWS:
             continue
@@ -89,7 +86,8 @@ def test_what_is_promised_of_an_operator_holds_on_generated_data(k: int) -> None
 
 
 def test_the_properties_are_promised_often_enough_to_be_tried() -> None:
-    found = [properties(op) for c in CASES for op in lower(c.query.operator).walk() if op.kind is Kind.RELATION]
+    queries = [lower(nth(seed).query.operator) for seed in range(160)]
+    found = [properties(op) for query in queries for op in query.walk() if op.kind is Kind.RELATION]
     for name in ("append_only", "phi_determines_values", "grid", "keys"):
         assert sum(bool(getattr(p, name)) for p in found) >= 20, name
 

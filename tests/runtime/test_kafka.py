@@ -6,8 +6,12 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 from tests.processes import PATIENCE
 from tests.runtime.kafka import jars
+
+pytestmark = [pytest.mark.spark, pytest.mark.xdist_group("processes")]
 
 
 def one_round(folder: Path) -> tuple[bool, str]:

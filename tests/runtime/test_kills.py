@@ -9,6 +9,8 @@ import pytest
 
 from tests.processes import PATIENCE
 
+pytestmark = [pytest.mark.spark, pytest.mark.xdist_group("processes")]
+
 
 @pytest.mark.usefixtures("alone")
 def test_a_killed_process_goes_on_where_it_was() -> None:

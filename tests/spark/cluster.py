@@ -19,8 +19,8 @@ from pyspark.sql import SparkSession
 from astralq.spark import Engine
 from astralq.spark.session import session
 from tests.agree.compare import on_model, on_spark, same
-from tests.agree.test_queries import drawn
 from tests.processes import running, wait_until
+from tests.queries import nth
 
 Answer = list[tuple[int, ...]]
 
@@ -40,7 +40,7 @@ def executors() -> list[int]:
 def agreement(engine: Engine, trials: int) -> list[str]:
     """Generated queries, each table in 16 partitions."""
     wrong = []
-    for case in drawn(trials):
+    for case in map(nth, range(trials)):
         expected = on_model(case.query, case.data)
         found = on_spark(engine, case.query, case.data, partitions=16)
         if not same(expected, found):

@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 import pytest
-from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import DataFrame, Row, SparkSession
 
 from astralq.language import read_script
+from astralq.spark import Engine
 from astralq.spark.batch import Batch
 from astralq.spark.plans import compiled_plans, plan_of, violations
 
-DECLARED = """
+REGION = "CREATE REGION harbour AS 'POLYGON ((0 0, 9 0, 9 9, 0 0))';\n"
+DECLARED = f"""
     CREATE STREAM s (k INT, v DOUBLE, x DOUBLE, y DOUBLE, ts TIMESTAMP) TIMESTAMP BY ts LOCATION BY (x, y);
     CREATE STREAM u (k INT, v DOUBLE, x DOUBLE, y DOUBLE, ts TIMESTAMP) TIMESTAMP BY ts;
     CREATE RELATION r (k INT, v DOUBLE, a TIMESTAMP, b TIMESTAMP) VALID FROM a TO b;
-    CREATE REGION harbour AS 'POLYGON ((0 0, 9 0, 9 9, 0 0))';
+    {REGION}
 """
 QUERIES = {
     "range": "SELECT k, v FROM s [RANGE 10 SECONDS]",
@@ -74,3 +76,43 @@ def test_the_check_finds_what_it_looks_for(spark: SparkSession) -> None:
     assert (
         list(violations(plan_of(spark.sql("SELECT sum(id) OVER (PARTITION BY id % 2 ORDER BY id) FROM plain")))) == []
     )
+
+
+FEW = 3
+"""Rows that planning may ask for at a time: ends of times, ranges of values, the largest group."""
+
+
+@pytest.fixture
+def brought(frames: dict[str, DataFrame], monkeypatch: pytest.MonkeyPatch) -> list[int]:
+    """How many rows came to the driver, each time that some did; and no other way than `collect` is open."""
+    counts: list[int] = []
+    kind = type(frames["s"])
+    collect = kind.collect
+
+    def counted(df: DataFrame) -> list[Row]:
+        rows: list[Row] = collect(df)
+        counts.append(len(rows))
+        return rows
+
+    def closed(*_: object) -> None:
+        raise AssertionError("not through an RDD, pandas or Arrow")
+
+    monkeypatch.setattr(kind, "collect", counted)
+    for name in ("toPandas", "toArrow", "mapInPandas", "toLocalIterator", "foreach"):
+        monkeypatch.setattr(kind, name, closed)
+    monkeypatch.setattr(kind, "rdd", property(closed))
+    return counts
+
+
+@pytest.mark.parametrize("name", QUERIES)
+def test_planning_brings_no_data_to_the_driver(
+    frames: dict[str, DataFrame], spark: SparkSession, brought: list[int], name: str
+) -> None:
+    engine = Engine(spark, few_rows=0)
+    s, u = (
+        engine.stream_from(frames[n], timestamp="ts", location=("x", "y"), name=f"{n} of {name}") for n in ("s", "u")
+    )
+    r = engine.relation_from(frames["r"], valid_from="a", valid_to="b", name=f"r of {name}")
+    engine.run(f"{REGION}{QUERIES[name]};", s=s, u=u, r=r)
+    assert brought
+    assert max(brought) <= FEW

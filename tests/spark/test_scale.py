@@ -20,6 +20,8 @@ from astralq.spark.columns import spark_column
 from benchmarks.growth import history as history_of
 from tests.processes import PATIENCE
 
+pytestmark = [pytest.mark.spark, pytest.mark.xdist_group("processes")]  # who kills executors finds them by name
+
 ROOT = Path(__file__).parents[2]
 
 
