@@ -1,7 +1,7 @@
 """The timeline: exact instants, durations, batch identifiers and positions, each a type of its own.
 
 001 D10 takes time as the reals; here it is the integers in microseconds since 1970-01-01T00:00:00Z
-(SEMANTICS.md §1), so that every comparison is exact and Spark's TIMESTAMP holds every instant.
+(docs/decisions.md), so that every comparison is exact and Spark's TIMESTAMP holds every instant.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""LANGUAGE.md, Dialects: what cql and sneeql change."""
+"""docs/language.md, Dialects: what cql and sneeql change."""
 
 from __future__ import annotations
 

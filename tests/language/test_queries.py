@@ -1,4 +1,4 @@
-"""LANGUAGE.md, Queries and Answers: each clause binds to the operator built by hand, or gives the answer worked out."""
+"""docs/language.md, Queries and Answers: each clause binds to the operator built by hand, or gives the answer worked out."""
 
 from __future__ import annotations
 
@@ -238,7 +238,7 @@ def test_a_parenthesised_join_is_joined_first() -> None:
 
 
 def test_a_stream_joined_with_two_relations_has_one_streamer_on_top() -> None:
-    """SEMANTICS.md §3: I_S of the join in FROM order with S as S[B]."""
+    """docs/decisions.md: I_S of the join in FROM order with S as S[B]."""
     right = R.rename({"id": "id_2"})
     third = Q.rename({"id": "id_3", "name": "name_2"})
     by_hand = (

@@ -1,4 +1,4 @@
-"""LANGUAGE.md, Sources: each clause of a declaration is in the source; views and starts are as they are created."""
+"""docs/language.md, Sources: each clause of a declaration is in the source; views and starts are as they are created."""
 
 from __future__ import annotations
 
@@ -154,7 +154,7 @@ def test_a_view_keeps_the_start_where_it_was_created() -> None:
 
 
 def test_a_view_created_before_any_start_has_its_history() -> None:
-    """SEMANTICS.md §1: a view keeps the t0 in force where it was created, which by default is the epoch."""
+    """docs/decisions.md: a view keeps the t0 in force where it was created, which by default is the epoch."""
     text = f"""{DECLARED} CREATE VIEW a AS SELECT v FROM s [UNBOUNDED];
       START AT TIMESTAMP '1970-01-01T00:00:05Z'; SELECT v FROM a;"""
     query = read_script(text).queries[0]

@@ -209,7 +209,7 @@ def test_scan_sees_a_change_at_its_tick() -> None:
 
 
 def test_scan_sees_all_of_its_tick() -> None:
-    """[003 scan] A window at tick e sees all tuples of e (SEMANTICS.md §3), those of its second batch too."""
+    """[003 scan] A window at tick e sees all tuples of e (docs/decisions.md), those of its second batch too."""
     data: Data = {"S": given((2, 0, ("a",)), (2, 1, ("b",)))}
     assert answer(LETTERS[unbounded()].scan("2 s"), data, t0=0, until=2) == [(0, 0, []), (2, 0, [("a",), ("b",)])]
 

@@ -1,4 +1,4 @@
-"""Sources (SEMANTICS.md §1): how rows become relations and streams, in which order, and from when."""
+"""Sources (docs/decisions.md): how rows become relations and streams, in which order, and from when."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Spatial windows (SEMANTICS.md §2): regions, odometers, windows across domains, and aggregates of the way."""
+"""Spatial windows (docs/decisions.md): regions, odometers, windows across domains, and aggregates of the way."""
 
 from __future__ import annotations
 
@@ -233,13 +233,13 @@ def test_there_is_no_average_speed_within_an_instant() -> None:
 
 
 def test_the_path_over_nothing_is_null() -> None:
-    """[004 Q1] A global aggregate over nothing: one row, NULL but for counts (SEMANTICS.md §1)."""
+    """[004 Q1] A global aggregate over nothing: one row, NULL but for counts (docs/decisions.md)."""
     q = CAR[unbounded()].where("x > 1000").aggregate("path_length() AS metres")
     assert at(q, drive((0.0, 1), (5.0, 2)), 2) == [(None,)]
 
 
 def test_the_average_speed_over_nothing_is_null() -> None:
-    """[004 Q1] A global aggregate over nothing: one row, NULL but for counts (SEMANTICS.md §1)."""
+    """[004 Q1] A global aggregate over nothing: one row, NULL but for counts (docs/decisions.md)."""
     q = CAR[unbounded()].where("x > 1000").aggregate("average_speed() AS speed")
     assert at(q, drive((0.0, 1), (5.0, 2)), 2) == [(None,)]
 

@@ -1,4 +1,4 @@
-"""Operators by value, outer joins, aggregates, streamers and past states (SEMANTICS.md §1 and §3)."""
+"""Operators by value, outer joins, aggregates, streamers and past states (docs/decisions.md and §3)."""
 
 from __future__ import annotations
 

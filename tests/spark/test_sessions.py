@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import pytest
 from pyspark.sql import DataFrame, SparkSession
 
 from astralq.spark import Engine
@@ -14,7 +13,6 @@ def places(spark: SparkSession) -> DataFrame:
     return spark.sql("SELECT CAST(id AS DOUBLE) AS x, 1D AS y, timestamp_seconds(id) AS ts FROM range(3)")
 
 
-@pytest.mark.xfail(reason="the function of a region is registered with the active session (_region_function)")
 def test_a_region_is_tested_in_the_session_of_its_rows(spark: SparkSession, several: SparkSession) -> None:
     engine = Engine(several)
     s = engine.stream_from(places(several), timestamp="ts", location=("x", "y"), name="places")

@@ -1,4 +1,4 @@
-"""UNION, INTERSECT and EXCEPT by value, as sets and as bags (SEMANTICS.md §1)."""
+"""UNION, INTERSECT and EXCEPT by value, as sets and as bags (docs/decisions.md)."""
 
 from __future__ import annotations
 
