@@ -1,4 +1,4 @@
-"""docs/language.md, Queries and Answers: each clause binds to the operator built by hand, or gives the answer worked out."""
+"""Queries and answers: each clause binds to the operator built by hand, or gives the answer worked out."""
 
 from __future__ import annotations
 

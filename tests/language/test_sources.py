@@ -1,4 +1,4 @@
-"""docs/language.md, Sources: each clause of a declaration is in the source; views and starts are as they are created."""
+"""The language, Sources: each clause of a declaration is in the source; views and starts are as they are created."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""docs/language.md's table of windows: each form in text is the window that is built by hand, and holds what it should."""
+"""The table of windows: each form in text is the window that is built by hand, and holds what it should."""
 
 from __future__ import annotations
 

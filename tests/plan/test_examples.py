@@ -14,6 +14,7 @@ from astralq.language.script import Statement, read_script
 from astralq.laws.lower import lower
 from astralq.plan.aggregate.limbs import Range
 from astralq.plan.answer import Plan, plan_history
+from astralq.plan.encoding.names import meaning
 from astralq.plan.explain import as_json, explained, plan_without_data
 from astralq.plan.facts import Facts, Times, started_sources, summed_columns
 from astralq.plan.run import BatchRun
@@ -98,3 +99,13 @@ def test_plans_are_made_without_pyspark() -> None:
     )
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False)
     assert (done.returncode, done.stderr) == (0, "")
+
+
+@pytest.mark.parametrize("rows", [5, 10_000_000], ids=["small", "distributed"])
+def test_every_column_has_a_registered_name(rows: int) -> None:
+    """All but those of the answer, which have the names that the query gives them."""
+    names = set()
+    for _, query in QUERIES:
+        plan = planned(query, rows)
+        names |= {c for table in tables(plan) if table != plan.answer for c in table.columns}
+    assert {n for n in names if meaning(n) is None} == set()

@@ -196,9 +196,9 @@ class Planner:
                 return domain.seen_at(op, _held_at(below, past), moment, self.run)
         if isinstance(op, RelationSource | StartedAt | Window | Domain | Tick):
             return _held_at(self._whole.relation(op, ordered=ordered), moment)
-        found = self._relation(op, ordered=ordered)
+        state = self._relation(op, ordered=ordered)
         # A global aggregate has a row of nothing before the moment, too.
-        return _held_at(found, moment) if isinstance(op, GroupBy) and not op.keys else found
+        return _held_at(state, moment) if isinstance(op, GroupBy) and not op.keys else state
 
     def _relation(self, op: Operator, *, ordered: bool, demand: Demand = Demand.CLIPPED) -> RelationTable:
         run = self.run
@@ -292,9 +292,9 @@ class Planner:
                     left, right = replace(left, stamp=()), replace(right, stamp=())
                 return relational.tagged(left, right, op.schema)
             case SetOperation():
-                found = joins.same_identity(*self._both(op, ordered=True), run)
+                matches = joins.same_identity(*self._both(op, ordered=True), run)
                 keep = joins.intersection if op.how is SetKind.INTERSECT else joins.difference
-                return replace(keep(found), schema=op.schema)
+                return replace(keep(matches), schema=op.schema)
             case ValueSetOperation():
                 left, right = self._both(op, ordered=op.all)
                 return bag_operation(op, left, right, run)

@@ -29,26 +29,26 @@ def aggregated(
 ) -> Table:
     """For each group its aggregates as a0, a1, …; arguments are in v0, v1, …, locations in x…, y…, times in s…"""
     group = Window.partition_by(*columns(by))
-    found: list[Column] = []
+    parts: list[Column] = []
     finals: list[Column] = []
     for k, a in enumerate(aggregates):
         value = col(f"v{k}")
         if a.function in SPATIAL_AGGREGATES:
             rows = _with_legs(rows, k, by, order, planar=planar)
-            found += _spatial_parts(k, a, order)
+            parts += _spatial_parts(k, a, order)
             finals.append(_spatial(k, a))
         elif a.function in ("median", "percentile"):
             fraction = a.args[1].value if len(a.args) > 1 and isinstance(a.args[1], Literal) else 0.5
             assert fraction is not None
-            found.append(F.percentile(value.cast("double"), float(fraction)).alias(f"a{k}"))
+            parts.append(F.percentile(value.cast("double"), float(fraction)).alias(f"a{k}"))
             finals.append(col(f"a{k}"))
         elif a.function in ("stddev", "stddev_pop", "variance", "var_pop"):
             rows = _centred(rows, k, group, layouts[k])
-            found += [F.count(value).alias(f"n{k}"), F.max(f"range{k}").alias(f"range{k}")]
-            found += [F.sum(f"high{k}").alias(f"high{k}"), F.sum(f"low{k}").alias(f"low{k}")]
+            parts += [F.count(value).alias(f"n{k}"), F.max(f"range{k}").alias(f"range{k}")]
+            parts += [F.sum(f"high{k}").alias(f"high{k}"), F.sum(f"low{k}").alias(f"low{k}")]
             finals.append(_variance(k, a))
         elif a.function == "count" and a.distinct:
-            found.append(F.count_distinct(value).alias(f"n{k}"))
+            parts.append(F.count_distinct(value).alias(f"n{k}"))
             finals.append(col(f"n{k}"))
         else:
             if a.distinct and not mergeable(a):
@@ -57,12 +57,12 @@ def aggregated(
                 rows = rows.with_column(f"v{k}", F.when(turn == 1, value))
             made = plan(k, a, layouts.get(k), order)
             rows = rows.with_columns({p.name: p.value for p in made.partials})
-            found += [p.merged() for p in made.partials]
+            parts += [p.merged() for p in made.partials]
             finals.append(made.final)
-    if not found:
+    if not parts:
         return rows.select(*columns(by)).distinct()
     return (
-        rows.group_by(*columns(by)).agg(*found).select(*columns(by), *(f.alias(f"a{k}") for k, f in enumerate(finals)))
+        rows.group_by(*columns(by)).agg(*parts).select(*columns(by), *(f.alias(f"a{k}") for k, f in enumerate(finals)))
     )
 
 

@@ -26,15 +26,15 @@ class Elementary:
 
     @staticmethod
     def of(
-        frames: Sequence[Table], keys: Sequence[str], run: Sequential, *, one_batch: bool, whole: bool = False
+        tables: Sequence[Table], keys: Sequence[str], run: Sequential, *, one_batch: bool, whole: bool = False
     ) -> Elementary:
         """The elementary intervals of tables with keys and intervals; `whole`: from always to never."""
         ends = [("ft", None), ("tt", None)] if one_batch else [("ft", "fi"), ("tt", "ti")]
         zero = long(0)
         every: Table | None = None
-        for df in frames:
+        for rows in tables:
             for t, i in ends:
-                part = df.select(
+                part = rows.select(
                     *columns(keys), F.struct(col(t).alias("t"), (col(i) if i else zero).alias("i")).alias("at")
                 )
                 every = part if every is None else every.union(part)
@@ -68,10 +68,10 @@ class Elementary:
         """keys, e and the interval, without the last point, after which there is nothing."""
         return self.points.drop("at").where(col("tt").is_not_null())
 
-    def members(self, df: Table) -> Table:
+    def members(self, rows: Table) -> Table:
         """Each row of a table once for each elementary interval that it covers, as e; its own interval is gone."""
         bounds = ("ft", "tt") if self.one_batch else ("ft", "fi", "tt", "ti")
-        found = df
+        members = rows
         for name, (t, i) in (("_first", ("ft", "fi")), ("_end", ("tt", "ti"))):
             index = long(0) if self.one_batch else col(i)
             table = self.points.select(
@@ -81,6 +81,6 @@ class Elementary:
             )
             same = equal(columns(self.keys), columns(f"{name}_{k}" for k in self.keys))
             here = F.struct(col(t).alias("t"), index.alias("i")) == col(f"{name}_at")
-            found = found.join(table, same & here).drop(*(f"{name}_{k}" for k in self.keys), f"{name}_at")
-        exploded = found.with_column("e", F.explode(F.sequence(col("_first"), col("_end") - 1)))
+            members = members.join(table, same & here).drop(*(f"{name}_{k}" for k in self.keys), f"{name}_at")
+        exploded = members.with_column("e", F.explode(F.sequence(col("_first"), col("_end") - 1)))
         return exploded.drop(*bounds, "_first", "_end")

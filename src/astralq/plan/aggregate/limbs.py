@@ -47,15 +47,15 @@ class Layout:
             rest = F.when(finite, value).when(value.is_not_null(), lit(0.0))
         if self.count > 2:
             return [self._limb(rest, k) for k in range(self.count)]
-        found: list[Column] = []
+        limbs: list[Column] = []
         for k in reversed(range(self.count)):
             unit = self.low + k * self.width
             limb = _times_power(rest, -unit).try_cast("bigint")  # cuts towards 0, so that the rest is exact
-            found.append(limb)
+            limbs.append(limb)
             rest = rest - _times_power(limb.cast("double"), unit)
         # The layout was made for this column's values. Should they have changed since, that is told.
-        found[-1] = F.when(rest == 0, found[-1]).when(value.is_not_null(), F.raise_error(lit(_CHANGED)).cast("bigint"))
-        return found[::-1]
+        limbs[-1] = F.when(rest == 0, limbs[-1]).when(value.is_not_null(), F.raise_error(lit(_CHANGED)).cast("bigint"))
+        return limbs[::-1]
 
     def _limb(self, value: Column, k: int) -> Column:
         """One limb by itself; what overflows has no bits as low as that."""
@@ -164,10 +164,10 @@ class Range:
         return layout(self.rows, self.greatest, self.low, special=self.special)
 
 
-def range_of(found: Mapping[str, Any], prefix: str = "") -> Range:
+def range_of(row: Mapping[str, Any], prefix: str = "") -> Range:
     """A range from the columns of `range_columns`."""
-    low, special = found[f"{prefix}low"], found[f"{prefix}special"]
-    return Range(found[f"{prefix}rows"], found[f"{prefix}greatest"] or 0.0, low or 0, bool(special))
+    low, special = row[f"{prefix}low"], row[f"{prefix}special"]
+    return Range(row[f"{prefix}rows"], row[f"{prefix}greatest"] or 0.0, low or 0, bool(special))
 
 
 def range_columns(value: Column, prefix: str = "") -> list[Column]:
@@ -190,7 +190,7 @@ def rescale_limbs(limbs: list[Column], old: Layout, new: Layout) -> list[Column]
 
     Each limb's magnitude is cut into pieces of 16 bits; a piece falls into one limb or two.
     """
-    found = [long(0)] * new.count
+    rescaled = [long(0)] * new.count
     for k, limb in enumerate(limbs):
         sign = F.when(limb < 0, long(-1)).otherwise(long(1))
         for j in range(4):
@@ -200,12 +200,12 @@ def rescale_limbs(limbs: list[Column], old: Layout, new: Layout) -> list[Column]
                 # The highest limb takes all. What would not fit is 0, for the layout was made for these values.
                 high = bit + (place - new.count + 1) * new.width
                 if high < 62:
-                    found[-1] = found[-1] + sign * piece * long(2**high)
+                    rescaled[-1] = rescaled[-1] + sign * piece * long(2**high)
                 continue
             below = min(16, new.width - bit)
-            found[place] = found[place] + sign * piece.bits_and(long(2**below - 1)) * long(2**bit)
-            found[place + 1] = found[place + 1] + sign * F.shiftright(piece, below)
-    return found
+            rescaled[place] = rescaled[place] + sign * piece.bits_and(long(2**below - 1)) * long(2**bit)
+            rescaled[place + 1] = rescaled[place + 1] + sign * F.shiftright(piece, below)
+    return rescaled
 
 
 def layout(rows: int, greatest: float, low: int, *, special: bool = False) -> Layout:
@@ -214,9 +214,9 @@ def layout(rows: int, greatest: float, low: int, *, special: bool = False) -> La
     span, headroom = max(1, high - low), rows.bit_length() + 1
     width = min(52, 61 - headroom)
     count = 1 if span + headroom <= 61 else 2
-    found = Layout(low, width, count, special)
-    if found.fast and (count == 1 or span <= width + 52 - headroom):
-        return found
+    fast = Layout(low, width, count, special)
+    if fast.fast and (count == 1 or span <= width + 52 - headroom):
+        return fast
     return Layout(low, _WIDE, -(-span // _WIDE) + 1, special)
 
 

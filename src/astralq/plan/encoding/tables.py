@@ -44,13 +44,13 @@ Phi = tuple[Key | Choice, ...]
 
 def order_columns(phi: Phi) -> list[str]:
     """The columns to sort by, ascending with NULLs first: the order of φ."""
-    found: list[str] = []
+    names: list[str] = []
     for part in phi:
         if isinstance(part, Key):
-            found.append(part.column)
+            names.append(part.column)
         else:
-            found += [part.tag, *order_columns(part.sides[0]), *order_columns(part.sides[1])]
-    return found
+            names += [part.tag, *order_columns(part.sides[0]), *order_columns(part.sides[1])]
+    return names
 
 
 def mapped(phi: Phi, f: Callable[[str], str]) -> Phi:

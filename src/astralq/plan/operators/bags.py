@@ -26,8 +26,8 @@ def bag_operation(op: ValueSetOperation, left: RelationTable, right: RelationTab
         both = left.rows.select(*shown[0]).union(right.rows.select(*shown[0]))
         return by_value(both, op.schema, one_batch=left.one_batch)
     sides = [by_value(f.rows, op.schema, one_batch=f.one_batch) for f in (left, right)]
-    found = same_values(sides[0], sides[1], run)
-    return intersection(found) if op.how is SetKind.INTERSECT else difference(found)
+    matches = same_values(sides[0], sides[1], run)
+    return intersection(matches) if op.how is SetKind.INTERSECT else difference(matches)
 
 
 def _bags(op: ValueSetOperation, left: RelationTable, right: RelationTable, run: Run) -> RelationTable:
@@ -53,5 +53,5 @@ def _bags(op: ValueSetOperation, left: RelationTable, right: RelationTable, run:
     spans = elementary.intervals.select(
         *(col(c).alias(f"_{c}") for c in values), col("e").alias("_e"), *columns(left.interval_columns)
     )
-    df = kept.join(spans, same).select(*columns(values), *columns(names), *columns(left.interval_columns))
-    return replace(left.in_pieces(df), schema=op.schema, phi=phi, stamp=(), coalesced=False)
+    rows = kept.join(spans, same).select(*columns(values), *columns(names), *columns(left.interval_columns))
+    return replace(left.in_pieces(rows), schema=op.schema, phi=phi, stamp=(), coalesced=False)

@@ -31,10 +31,10 @@ class Levels:
 
     @property
     def widths(self) -> list[int]:
-        found = [max(1, self.span)]
-        while found[-1] > 1 and len(found) < 8:
-            found.append(max(1, found[-1] // _STEP))
-        return found
+        widths = [max(1, self.span)]
+        while widths[-1] > 1 and len(widths) < 8:
+            widths.append(max(1, widths[-1] // _STEP))
+        return widths
 
     def buckets(self, level: int) -> tuple[int, int]:
         """The width and the number of buckets of a level."""
@@ -52,10 +52,10 @@ class Levels:
         """The level of an interval: the finest whose buckets are not shorter than it."""
         low, high = lit(self.first), lit(self.first + self.span)
         length = F.greatest(F.least(end, high) - F.greatest(start, low), lit(0))
-        found = lit(0)
+        own = lit(0)
         for level in range(1, len(self.widths)):
-            found = F.when(length <= self.widths[level], lit(level)).otherwise(found)
-        return found
+            own = F.when(length <= self.widths[level], lit(level)).otherwise(own)
+        return own
 
     def possible(self, relation: RelationTable) -> set[int]:
         """The levels that rows of a relation can have, as far as is known."""

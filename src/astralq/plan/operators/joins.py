@@ -1,4 +1,4 @@
-"""Joins intersect intervals: pairs are found by their keys and by buckets of time, never by comparing all with all.
+"""Joins intersect intervals: pairs are matches by their keys and by buckets of time, never by comparing all with all.
 
 Few rows are in one partition: there keys alone will do, and without keys all pairs are compared.
 """
@@ -69,7 +69,7 @@ def pairs(
     both = (levels.possible(left), levels.possible(right))
     needed = sorted({min(a, b) for a in both[0] for b in both[1]})
     sides = [levels.with_buckets(r, needed, p) for r, p in ((left, "l_"), (right, "r_"))]
-    # A pair is found in the bucket of its beginning only, on the coarser of its two levels.
+    # A pair is matches in the bucket of its beginning only, on the coarser of its two levels.
     begins = F.greatest("l_ft", "r_ft")
     home = long(None)
     for level in needed:
@@ -123,29 +123,29 @@ def join(op: Join, left: RelationTable, right: RelationTable, run: Run) -> Relat
         left = replace(left, rows=run.materialized(left.rows))
     if op.how in (JoinKind.RIGHT, JoinKind.FULL):
         right = replace(right, rows=run.materialized(right.rows))
-    found = matching(op, left, right, run)
+    matches = matching(op, left, right, run)
     _note(op, run)
     if op.how not in (JoinKind.INNER, JoinKind.SEMI, JoinKind.ANTI):
-        found = replace(found, rows=run.materialized(found.rows))
+        matches = replace(matches, rows=run.materialized(matches.rows))
     match op.how:
         case JoinKind.SEMI:
-            return _semi(found)
+            return _semi(matches)
         case JoinKind.ANTI:
-            return _unmatched(found, "l_")
+            return _unmatched(matches, "l_")
         case JoinKind.INNER:
-            return _inner(found, op.both)
+            return _inner(matches, op.both)
     width = len(op.left.schema)
     nothing_right = [lit(None).alias(f"c{width + k}") for k in range(len(op.right.schema))]
-    inner = _inner(found, op.both)
+    inner = _inner(matches, op.both)
     result = inner
     if op.how in (JoinKind.LEFT, JoinKind.FULL):
-        result = _outer(inner, _unmatched(found, "l_"), op.both, nothing_right)
+        result = _outer(inner, _unmatched(matches, "l_"), op.both, nothing_right)
     if op.how in (JoinKind.RIGHT, JoinKind.FULL):
-        alone = _unmatched(found, "r_")
+        alone = _unmatched(matches, "r_")
         moved = [col(c).alias(f"c{k + width}") for k, c in enumerate(attributes(alone.schema))]
         nothing = [lit(None).alias(f"c{k}") for k in range(width)]
-        df = alone.rows.select(*nothing, *moved, *columns(alone.order), *columns(alone.interval_columns))
-        result = tagged(_unstamped(result), replace(alone, rows=df, schema=op.both, stamp=()), op.both)
+        rows = alone.rows.select(*nothing, *moved, *columns(alone.order), *columns(alone.interval_columns))
+        result = tagged(_unstamped(result), replace(alone, rows=rows, schema=op.both, stamp=()), op.both)
     return result
 
 
@@ -189,14 +189,14 @@ def matching(op: Join, left: RelationTable, right: RelationTable, run: Run, furt
 
 def _own_order(relation: RelationTable, further: Sequence[str] = ()) -> RelationTable:
     phi, order = relabelled(relation.phi, "x")
-    df = relation.rows.select(
+    rows = relation.rows.select(
         *columns(attributes(relation.schema)),
         *order,
         *columns(relation.stamp),
         *columns(relation.interval_columns),
         *columns(further),
     )
-    return replace(relation, rows=df, phi=phi)
+    return replace(relation, rows=rows, phi=phi)
 
 
 def conjuncts(condition: Expr) -> list[Expr]:
@@ -222,8 +222,8 @@ def _uncast(e: Expr) -> Expr:
     return e
 
 
-def _inner(found: Pairs, both: Schema) -> RelationTable:
-    left, right = found.left, found.right
+def _inner(matches: Pairs, both: Schema) -> RelationTable:
+    left, right = matches.left, matches.right
     phi: Phi = (
         *mapped(left.phi, lambda c: f"l_{c}"),
         *mapped(right.phi, lambda c: f"r_{c}"),
@@ -231,34 +231,34 @@ def _inner(found: Pairs, both: Schema) -> RelationTable:
     values = [*(f"l_{c}" for c in attributes(left.schema)), *(f"r_{c}" for c in attributes(right.schema))]
     made = [col(c).alias(f"c{k}") for k, c in enumerate(values)]
     order = [*(f"l_{c}" for c in left.order), *(f"r_{c}" for c in right.order)]
-    df = found.rows.select(*made, *columns(order), *columns(found.interval_columns))
+    rows = matches.rows.select(*made, *columns(order), *columns(matches.interval_columns))
     return RelationTable(
-        df,
+        rows,
         both,
         phi,
-        found.one_batch,
+        matches.one_batch,
         ordered=left.ordered and right.ordered,
         coalesced=left.coalesced and right.coalesced,
         one_row_per_phi=left.one_row_per_phi and right.one_row_per_phi,
     )
 
 
-def _semi(found: Pairs) -> RelationTable:
+def _semi(matches: Pairs) -> RelationTable:
     """A left row holds where any of its partners does: the union of the intersections."""
-    left = found.left
+    left = matches.left
     kept = [*attributes(left.schema), *left.order, *left.stamp]
-    df = found.rows.select(*(col(f"l_{c}").alias(c) for c in kept), *columns(found.interval_columns))
-    return replace(left.in_pieces(united(df, kept, one_batch=left.one_batch)), coalesced=left.ordered)
+    rows = matches.rows.select(*(col(f"l_{c}").alias(c) for c in kept), *columns(matches.interval_columns))
+    return replace(left.in_pieces(united(rows, kept, one_batch=left.one_batch)), coalesced=left.ordered)
 
 
-def _unmatched(found: Pairs, side: str) -> RelationTable:
+def _unmatched(matches: Pairs, side: str) -> RelationTable:
     """A row holds where none of its partners does: the gaps between the intersections, and around them."""
-    relation = found.left if side == "l_" else found.right
+    relation = matches.left if side == "l_" else matches.right
     one_batch = relation.one_batch
     whole = relation.rows.columns
     bounds = ["ft", "tt"] if one_batch else ["ft", "fi", "tt", "ti"]
     start, end = (["ft"], ["tt"]) if one_batch else (["ft", "fi"], ["tt", "ti"])
-    pieces = found.rows.select(
+    pieces = matches.rows.select(
         *(col(f"{side}{c}").alias(c) for c in whole),
         _pair(start, "ft", "fi").alias("_from"),
         _pair(end, "tt", "ti").alias("_to"),
@@ -280,8 +280,8 @@ def _unmatched(found: Pairs, side: str) -> RelationTable:
             col("_from.t").alias("tt"),
             col("_from.i").alias("ti"),
         ]
-    df = gaps.select(*columns(kept), *made)
-    return relation.in_pieces(df)
+    rows = gaps.select(*columns(kept), *made)
+    return relation.in_pieces(rows)
 
 
 def _pair(present: Sequence[str], t: str, i: str) -> SqlColumn:
@@ -326,14 +326,14 @@ def same_values(left: RelationTable, right: RelationTable, run: Run) -> Pairs:
     return pairs(_own_order(left), _own_order(right), run, [(c, c, True) for c in attributes(left.schema)])
 
 
-def intersection(found: Pairs) -> RelationTable:
+def intersection(matches: Pairs) -> RelationTable:
     """The left rows where they have a partner."""
-    return without_path(_semi(found))
+    return without_path(_semi(matches))
 
 
-def difference(found: Pairs) -> RelationTable:
+def difference(matches: Pairs) -> RelationTable:
     """The left rows where they have none."""
-    return without_path(_unmatched(found, "l_"))
+    return without_path(_unmatched(matches, "l_"))
 
 
 def without_path(relation: RelationTable) -> RelationTable:

@@ -26,10 +26,10 @@ from astralq.plan.table import Table
 from astralq.schema import Schema
 
 
-def united(df: Table, identity: Sequence[str], *, one_batch: bool) -> Table:
+def united(rows: Table, identity: Sequence[str], *, one_batch: bool) -> Table:
     """For each identity the union of its intervals: overlapping and touching ones become one."""
     start, end = (["ft"], ["tt"]) if one_batch else (["ft", "fi"], ["tt", "ti"])
-    packed = df.select(
+    packed = rows.select(
         *columns(identity), F.struct(*columns(start)).alias("_start"), F.struct(*columns(end)).alias("_end")
     )
     window = Window.partition_by(*columns(identity)).order_by("_start")
@@ -85,11 +85,11 @@ def marked(relation: RelationTable, run: Run) -> RelationTable:
 def select(op: Select, relation: RelationTable) -> RelationTable:
     """σ: the condition is computed only where a state holds the row, for it could fail elsewhere."""
     names = Names(op.child.schema, attributes(relation.schema), relation.stamp)
-    df = relation.rows
+    rows = relation.rows
     box = bounding_boxes(op.condition, names)
     if box is not None:
-        df = df.where(F.when(holds(relation.one_batch), box))
-    return replace(relation, rows=df.where(F.when(holds(relation.one_batch), compiled(op.condition, names))))
+        rows = rows.where(F.when(holds(relation.one_batch), box))
+    return replace(relation, rows=rows.where(F.when(holds(relation.one_batch), compiled(op.condition, names))))
 
 
 def project(op: Project, relation: RelationTable) -> RelationTable:
@@ -98,9 +98,9 @@ def project(op: Project, relation: RelationTable) -> RelationTable:
     # Order columns may be attributes that Π replaces.
     phi, order = relabelled(relation.phi)
     items = [compiled(e, names).alias(f"c{k}") for k, (_, e) in enumerate(op.items)]
-    df = relation.rows.select(*items, *order, *columns(relation.stamp), *columns(relation.interval_columns))
+    rows = relation.rows.select(*items, *order, *columns(relation.stamp), *columns(relation.interval_columns))
     return replace(
-        relation, rows=df, schema=op.schema, phi=phi, coalesced=relation.coalesced and relation.one_row_per_phi
+        relation, rows=rows, schema=op.schema, phi=phi, coalesced=relation.coalesced and relation.one_row_per_phi
     )
 
 
@@ -109,10 +109,10 @@ def distinct(relation: RelationTable) -> RelationTable:
     return by_value(relation.rows, relation.schema, one_batch=relation.one_batch)
 
 
-def by_value(df: Table, schema: Schema, *, one_batch: bool) -> RelationTable:
+def by_value(rows: Table, schema: Schema, *, one_batch: bool) -> RelationTable:
     values = attributes(schema)
     phi = tuple(Key(c) for c in values)
-    return RelationTable(united(df, values, one_batch=one_batch), schema, phi, one_batch)
+    return RelationTable(united(rows, values, one_batch=one_batch), schema, phi, one_batch)
 
 
 def tagged(
@@ -146,10 +146,10 @@ def tagged(
         )
     phi: Phi = (Choice("tag", (phis[0], phis[1]), marks),)
     phi, order = relabelled(phi)
-    df = sides[0].union(sides[1])
-    df = df.select(*columns(attributes(schema)), *order, *columns(stamp), *columns(left.interval_columns))
+    rows = sides[0].union(sides[1])
+    rows = rows.select(*columns(attributes(schema)), *order, *columns(stamp), *columns(left.interval_columns))
     return RelationTable(
-        df,
+        rows,
         schema,
         phi,
         left.one_batch,

@@ -46,9 +46,9 @@ def _ticks(every: int, run: Run) -> tuple[Table, int, int]:
     return numbers.select((col("id") * every + lit(run.t0)).alias("t"), long(0).alias("i")), low, high
 
 
-def _exploded(df: Table, first: Column, last: Column, low: int, high: int, every: int, run: Run) -> Table:
+def _exploded(held: Table, first: Column, last: Column, low: int, high: int, every: int, run: Run) -> Table:
     """Each row at each of the ticks with numbers first to last."""
-    ranged = df.with_columns({"_low": F.greatest(first, lit(low)), "_high": F.least(last, lit(high))})
+    ranged = held.with_columns({"_low": F.greatest(first, lit(low)), "_high": F.least(last, lit(high))})
     exploded = ranged.where(col("_low") <= col("_high")).with_column("_k", F.explode(F.sequence("_low", "_high")))
     made = {"wt": col("_k") * every + lit(run.t0), "wi": long(0)}
     return exploded.with_columns(made).drop("_low", "_high", "_k")
@@ -78,7 +78,7 @@ def scan(op: Scan, relation: RelationTable, run: Run, name: str = "") -> Windows
     near = lit(t0 - op.every)
     starts = F.greatest(F.least(col("ft"), far), near)
     ends = F.greatest(F.least(col("tt"), far), near)
-    df = _exploded(
+    held = _exploded(
         relation.rows,
         quotient_up(starts - lit(t0), op.every),
         quotient_up(ends - lit(t0), op.every) - 1,
@@ -87,8 +87,8 @@ def scan(op: Scan, relation: RelationTable, run: Run, name: str = "") -> Windows
         op.every,
         run,
     )
-    found = WindowsTable(ticks, df.drop("ft", "fi", "tt", "ti"), relation.schema, relation.phi, relation.stamp)
-    return _carried(found, run, name)
+    scanned = WindowsTable(ticks, held.drop("ft", "fi", "tt", "ti"), relation.schema, relation.phi, relation.stamp)
+    return _carried(scanned, run, name)
 
 
 def _stamped(stream: StreamTable) -> tuple[Table, tuple[str, ...]]:
@@ -106,10 +106,10 @@ def time_windows(op: TimeWindows, stream: StreamTable, run: Run, name: str = "")
         stream = with_kept_tuples(stream, f"{name}-tuples", run.state)
         tuples = stream.rows
         run.state.compact(f"{name}-tuples", tuples.where(last > lit(high)))
-    df, stamp = _stamped(stream)
-    df = _exploded(df, first, last, low, high, op.slide, run)
-    found = WindowsTable(ticks, df.drop("t", "i", "n"), stream.schema, (Key("o0"),), stamp)
-    return _carried(found, run, name)
+    held, stamp = _stamped(stream)
+    held = _exploded(held, first, last, low, high, op.slide, run)
+    windows = WindowsTable(ticks, held.drop("t", "i", "n"), stream.schema, (Key("o0"),), stamp)
+    return _carried(windows, run, name)
 
 
 def row_windows(op: RowWindows, stream: StreamTable, run: Run, name: str = "") -> WindowsTable:
@@ -123,8 +123,8 @@ def row_windows(op: RowWindows, stream: StreamTable, run: Run, name: str = "") -
         count = tuples.agg((F.max("n") + 1).alias("_count"))
         later = quotient_down(col("n") + (op.start + 1), op.slide) > quotient_down(col("_count"), op.slide)
         run.state.compact(f"{name}-tuples", tuples.beside(count).where(later).drop("_count"))
-    df, stamp = _stamped(stream)
-    ended = df.where(F.pmod(col("n") + 1, lit(op.slide)) == 0)
+    held, stamp = _stamped(stream)
+    ended = held.where(F.pmod(col("n") + 1, lit(op.slide)) == 0)
     if run.since is not None:
         ended = ended.where(col("t") > run.since)
     turn = Window.partition_by("t").order_by("n")
@@ -136,12 +136,12 @@ def row_windows(op: RowWindows, stream: StreamTable, run: Run, name: str = "") -
     # Row p, counted from 0, is in the windows that end after index rows, p + end + 1 ≤ index ≤ p + start + 1.
     first = F.greatest(quotient_up(col("n") + (op.end + 1), op.slide), lit(1))
     last = quotient_down(col("n") + (op.start + 1), op.slide)
-    exploded = df.drop("t", "i").with_columns({"_low": first, "_high": last}).where(col("_low") <= col("_high"))
+    exploded = held.drop("t", "i").with_columns({"_low": first, "_high": last}).where(col("_low") <= col("_high"))
     exploded = exploded.with_column("_k", F.explode(F.sequence("_low", "_high")))
     rows = exploded.join(listed, col("_k") == col("_m"))
     kept = [*attributes(stream.schema), *stamp, "o0"]
-    df = rows.select(*columns(kept), col("t").alias("wt"), col("i").alias("wi"))
-    return _carried(WindowsTable(listed.select("t", "i"), df, stream.schema, (Key("o0"),), stamp), run, name)
+    held = rows.select(*columns(kept), col("t").alias("wt"), col("i").alias("wi"))
+    return _carried(WindowsTable(listed.select("t", "i"), held, stream.schema, (Key("o0"),), stamp), run, name)
 
 
 def product(left: WindowsTable, right: WindowsTable, schema: Schema, run: Run) -> WindowsTable:
@@ -154,8 +154,8 @@ def product(left: WindowsTable, right: WindowsTable, schema: Schema, run: Run) -
         probes = latest.with_column("_v", -col("t"))
         turned = run.time_cut
         turned = replace(turned, first=-(turned.first + turned.width * turned.count))
-        found = asof_forward(probes, table, keys=[], at=["_v"], payload="_tick", cut=turned, run=run)
-        latest = found.select(*columns(latest.columns), (-col("_tick_found")).alias(f"{name}t"))
+        nearest = asof_forward(probes, table, keys=[], at=["_v"], payload="_tick", cut=turned, run=run)
+        latest = nearest.select(*columns(latest.columns), (-col("_tick_found")).alias(f"{name}t"))
     latest = latest.where(col("at").is_not_null() & col("bt").is_not_null())
     a = left.ticks.select(col("t").alias("_at"), col("i").alias("ai"))
     b = right.ticks.select(col("t").alias("_bt"), col("i").alias("bi"))
@@ -170,13 +170,13 @@ def product(left: WindowsTable, right: WindowsTable, schema: Schema, run: Run) -
     values = [*(f"l_{c}" for c in attributes(left.schema)), *(f"r_{c}" for c in attributes(right.schema))]
     phi = (*mapped(left.phi, lambda c: f"l_{c}"), *mapped(right.phi, lambda c: f"r_{c}"))
     order = [c for c in order_columns(phi) if c not in values]
-    df = rows.select(
+    held = rows.select(
         *(col(c).alias(f"c{k}") for k, c in enumerate(values)),
         *columns(dict.fromkeys([*order, *(c for c in order_columns(phi) if c in values)])),
         col("t").alias("wt"),
         col("i").alias("wi"),
     )
-    return WindowsTable(windows.select("t", "i"), df, schema, phi)
+    return WindowsTable(windows.select("t", "i"), held, schema, phi)
 
 
 def unary(op: Select | Project | Rename | GroupBy | Distinct, windows: WindowsTable, run: Run) -> WindowsTable:
@@ -190,12 +190,12 @@ def unary(op: Select | Project | Rename | GroupBy | Distinct, windows: WindowsTa
         case Project():
             phi, order = relabelled(windows.phi)
             items = [compiled(e, names).alias(f"c{k}") for k, (_, e) in enumerate(op.items)]
-            df = windows.rows.select(*items, *order, *columns(windows.stamp), "wt", "wi")
-            return replace(windows, rows=df, schema=op.schema, phi=phi)
+            held = windows.rows.select(*items, *order, *columns(windows.stamp), "wt", "wi")
+            return replace(windows, rows=held, schema=op.schema, phi=phi)
         case Distinct():
             values = attributes(windows.schema)
-            df = windows.rows.select(*columns(values), "wt", "wi").distinct()
-            return replace(windows, rows=df, phi=tuple(Key(c) for c in values), stamp=())
+            held = windows.rows.select(*columns(values), "wt", "wi").distinct()
+            return replace(windows, rows=held, phi=tuple(Key(c) for c in values), stamp=())
     return _grouped(op, windows, names, run)
 
 
@@ -215,9 +215,9 @@ def _grouped(op: GroupBy, windows: WindowsTable, names: Names, run: Run) -> Wind
         planar=location is not None and location.planar,
     )
     if not keys and op.empty_row:
-        found = values.renamed({"wt": "_wt", "wi": "_wi"})
+        renamed = values.renamed({"wt": "_wt", "wi": "_wi"})
         same = (col("t") == col("_wt")) & (col("i") == col("_wi"))
-        joined = windows.ticks.join(found, same, "left")
+        joined = windows.ticks.join(renamed, same, "left")
         filled = [
             (F.coalesce(col(f"a{j}"), lit(0)) if a.function == "count" else col(f"a{j}")).alias(f"a{j}")
             for j, (_, a) in enumerate(op.aggregates)
@@ -225,8 +225,8 @@ def _grouped(op: GroupBy, windows: WindowsTable, names: Names, run: Run) -> Wind
         values = joined.select(col("t").alias("wt"), col("i").alias("wi"), *filled)
     columns_ = [col(k).alias(f"c{j}") for j, k in enumerate(keys)]
     columns_ += [col(f"a{j}").alias(f"c{len(keys) + j}") for j in range(len(op.aggregates))]
-    df = values.select(*columns_, "wt", "wi")
-    return replace(windows, rows=df, schema=op.schema, phi=tuple(Key(f"c{j}") for j in range(len(keys))), stamp=())
+    held = values.select(*columns_, "wt", "wi")
+    return replace(windows, rows=held, schema=op.schema, phi=tuple(Key(f"c{j}") for j in range(len(keys))), stamp=())
 
 
 def stream_of_windows(op: IStream | DStream | RStream, windows: WindowsTable, run: Run) -> StreamTable:
@@ -236,8 +236,8 @@ def stream_of_windows(op: IStream | DStream | RStream, windows: WindowsTable, ru
     rows = windows.rows.where((col("wt") >= run.start.t) & (col("wt") <= run.end))
     kept = list(dict.fromkeys([*attributes(windows.schema), *order]))
     if isinstance(op, RStream):
-        df = rows.select(*columns(kept), col("wt").alias("t"), col("wi").alias("i"))
-        return StreamTable(df.where(run.observed(col("t"))), windows.schema, order, one_batch=False)
+        held = rows.select(*columns(kept), col("wt").alias("t"), col("wi").alias("i"))
+        return StreamTable(held.where(run.observed(col("t"))), windows.schema, order, one_batch=False)
     listed = run.materialized(Index(ticks, ("t", "i"), "w"))
     same = (col("wt") == col("t")) & (col("wi") == col("i"))
     numbered_rows = run.materialized(rows.join(listed, same).drop("t", "i"))
@@ -251,8 +251,8 @@ def stream_of_windows(op: IStream | DStream | RStream, windows: WindowsTable, ru
     same = equal(columns(values), columns(f"_{c}" for c in values)) & (col("w") == col("_w"))
     rest = ranked.join(counts, same, "left").where(col("_rank") > F.coalesce("_count", lit(0)))
     if isinstance(op, IStream):
-        df = rest.select(*columns(kept), col("wt").alias("t"), col("wi").alias("i"))
-        return StreamTable(df.where(run.observed(col("t"))), windows.schema, order, one_batch=False)
+        held = rest.select(*columns(kept), col("wt").alias("t"), col("wi").alias("i"))
+        return StreamTable(held.where(run.observed(col("t"))), windows.schema, order, one_batch=False)
     following = listed.select((col("w") - 1).alias("_before"), col("t"), col("i"))
-    df = rest.join(following, col("w") == col("_before")).select(*columns(kept), "t", "i")
-    return StreamTable(df.where(run.observed(col("t"))), windows.schema, order, one_batch=False)
+    held = rest.join(following, col("w") == col("_before")).select(*columns(kept), "t", "i")
+    return StreamTable(held.where(run.observed(col("t"))), windows.schema, order, one_batch=False)

@@ -62,16 +62,16 @@ def _begins(relation: RelationTable, run: Run) -> Id:
     return relation.start if run.continues else greatest(relation.start, literal(run.seen_from))
 
 
-def _at(df: Table, b: Id, relation: RelationTable) -> Table:
+def _at(rows: Table, b: Id, relation: RelationTable) -> Table:
     """Rows emitted at a batch identifier, with their order columns."""
     made = [b.t.alias("t")] + ([] if b.i is None else [b.i.alias("i")])
-    return df.select(*columns(dict.fromkeys([*attributes(relation.schema), *relation.order])), *made)
+    return rows.select(*columns(dict.fromkeys([*attributes(relation.schema), *relation.order])), *made)
 
 
-def _emitted(df: Table, relation: RelationTable, *, one_batch: bool) -> StreamTable:
-    if not one_batch and "i" not in df.columns:
-        df = df.with_column("i", long(0))
-    return StreamTable(df, relation.schema, tuple(relation.order), one_batch)
+def _emitted(rows: Table, relation: RelationTable, *, one_batch: bool) -> StreamTable:
+    if not one_batch and "i" not in rows.columns:
+        rows = rows.with_column("i", long(0))
+    return StreamTable(rows, relation.schema, tuple(relation.order), one_batch)
 
 
 def _grid(every: int, run: Run) -> tuple[int, int]:
@@ -176,11 +176,11 @@ def _by_value(op: IStream | DStream, relation: RelationTable, run: Run) -> Strea
     relation = with_batch_index(relation)
     values = attributes(relation.schema)
     start = _begins(relation, run)
-    df = relation.rows.where(_observed(relation, run))
-    df = df.with_columns({"ft": start.t, "fi": start.index})
-    df = run.materialized(df)
-    entries = df.select(*columns(values), "ft", "fi", lit(1).alias("d"))
-    exits = df.select(*columns(values), "tt", "ti", lit(-1).alias("d"))
+    rows = relation.rows.where(_observed(relation, run))
+    rows = rows.with_columns({"ft": start.t, "fi": start.index})
+    rows = run.materialized(rows)
+    entries = rows.select(*columns(values), "ft", "fi", lit(1).alias("d"))
+    exits = rows.select(*columns(values), "tt", "ti", lit(-1).alias("d"))
     net = entries.union(exits).group_by(*columns(values), "ft", "fi").agg(F.sum("d").alias("d"))
     inserts = isinstance(op, IStream)
     wanted = net.where((col("d") > 0) if inserts else (col("d") < 0))
@@ -191,11 +191,11 @@ def _by_value(op: IStream | DStream, relation: RelationTable, run: Run) -> Strea
         wanted.with_columns({"tt": col("ft"), "ti": col("fi") + 1}), relation.schema, (), one_batch=False, lifetime=1
     )
     # I_S looks at the state from the point on, D_S at the one before it: at rows that are moved by one batch.
-    moved = df if inserts else df.with_columns({"fi": col("fi") + 1, "ti": col("ti") + 1})
-    found = pairs(replace(relation, rows=moved, lifetime=None), points, run, [(c, c, True) for c in values]).rows
+    moved = rows if inserts else rows.with_columns({"fi": col("fi") + 1, "ti": col("ti") + 1})
+    holding = pairs(replace(relation, rows=moved, lifetime=None), points, run, [(c, c, True) for c in values]).rows
     point = [*(f"r_{c}" for c in values), "r_ft", "r_fi"]
     high = Window.partition_by(*columns(point)).order_by(*in_order([f"l_{c}" for c in relation.order], down=True))
-    ranked = found.with_column("_rank", F.row_number().over(high)).where(col("_rank") <= F.abs("r_d"))
+    ranked = holding.with_column("_rank", F.row_number().over(high)).where(col("_rank") <= F.abs("r_d"))
     kept = dict.fromkeys([*values, *relation.order])
     stamp = [col("r_ft").alias("t"), col("r_fi").alias("i")]
     emitted = ranked.select(*(col(f"l_{c}").alias(c) for c in kept), *stamp)

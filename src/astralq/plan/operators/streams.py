@@ -46,29 +46,29 @@ def nothing(schema: Schema) -> StreamTable:
 
 def select(op: Select, stream: StreamTable, run: Sequential) -> StreamTable:
     names, stream = _names(op, stream, run)
-    df = stream.rows
+    rows = stream.rows
     box = bounding_boxes(op.condition, names)
     if box is not None:
-        df = df.where(box)
-    return _plain(replace(stream, rows=df.where(compiled(op.condition, names))))
+        rows = rows.where(box)
+    return _plain(replace(stream, rows=rows.where(compiled(op.condition, names))))
 
 
 def project(op: Project, stream: StreamTable, run: Sequential) -> StreamTable:
     names, stream = _names(op, stream, run)
     order = {name: f"q{k}" for k, name in enumerate(stream.order)}
     items = [compiled(e, names).alias(f"c{k}") for k, (_, e) in enumerate(op.items)]
-    df = stream.rows.select(
+    rows = stream.rows.select(
         *items, *columns(stream.stamp_columns), *(col(old).alias(new) for old, new in order.items())
     )
-    return replace(stream, rows=df, schema=op.schema, order=tuple(order.values()))
+    return replace(stream, rows=rows, schema=op.schema, order=tuple(order.values()))
 
 
 def from_start(stream: StreamTable, t0: Instant, until: Instant | None) -> StreamTable:
     """Tuples before t0 are ignored, and so are those after the end; positions begin there (000 D3)."""
-    df = stream.rows.where(col("t") >= t0)
+    rows = stream.rows.where(col("t") >= t0)
     if until is not None:
-        df = df.where(col("t") <= until)
-    return _plain(replace(stream, rows=df))
+        rows = rows.where(col("t") <= until)
+    return _plain(replace(stream, rows=rows))
 
 
 def spread(op: Spread, stream: StreamTable) -> StreamTable:
@@ -83,22 +83,22 @@ def spread(op: Spread, stream: StreamTable) -> StreamTable:
         order = dict.fromkeys([*inside, *attributes(stream.schema)])
         index = F.row_number().over(Window.partition_by("t").order_by(*columns(order)))
     renamed = {name: f"q{k}" for k, name in enumerate(inside)}
-    df = stream.rows.select(
+    rows = stream.rows.select(
         *columns(attributes(stream.schema)),
         "t",
         (index - 1).cast("bigint").alias("i"),
         *(col(old).alias(new) for old, new in renamed.items()),
     )
-    return replace(stream, rows=df, order=tuple(renamed.values()), one_batch=False)
+    return replace(stream, rows=rows, order=tuple(renamed.values()), one_batch=False)
 
 
 def ticked(op: Tick, stream: StreamTable) -> StreamTable:
     """The tuples of a tick as one batch at its beginning."""
     inside = [*stream.stamp_columns, *stream.order]
     order = {name: f"q{k}" for k, name in enumerate(inside)}
-    df = stream.rows.select(
+    rows = stream.rows.select(
         *columns(attributes(stream.schema)),
         (col("t") - F.pmod("t", lit(op.period))).alias("t"),
         *(col(old).alias(new) for old, new in order.items()),
     )
-    return replace(stream, rows=df, order=tuple(order.values()), one_batch=True)
+    return replace(stream, rows=rows, order=tuple(order.values()), one_batch=True)

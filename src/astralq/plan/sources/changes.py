@@ -162,36 +162,36 @@ def _is_cancelled(log: Log) -> Column:
 def _unkeyed(log: Log, marked: Table) -> Table:
     """The m-th '-' that finds a row takes out the m-th '+' of equal rows, the oldest that is there."""
     turn = Window.partition_by(*columns(log.compared), "plus").order_by(*columns(log.replay))
-    df = marked.where(col("finds")).with_column("turn", F.row_number().over(turn))
+    rows = marked.where(col("finds")).with_column("turn", F.row_number().over(turn))
     pair = Window.partition_by(*columns(log.compared), "turn")
-    df = df.with_column("ended", F.min(F.when(col("plus") == 0, col("t"))).over(pair)).where(col("plus") == 1)
+    rows = rows.with_column("ended", F.min(F.when(col("plus") == 0, col("t"))).over(pair)).where(col("plus") == 1)
     number = col(f"h{len(log.place)}").alias("number")
-    held = df.select(*columns(log.place), number, col("t").alias("ft"), F.coalesce("ended", lit(NEVER)).alias("tt"))
+    held = rows.select(*columns(log.place), number, col("t").alias("ft"), F.coalesce("ended", lit(NEVER)).alias("tt"))
     return held.where(col("ft") < col("tt"))
 
 
-def _told_apart(df: Table, place: Sequence[str]) -> Table:
+def _told_apart(rows: Table, place: Sequence[str]) -> Table:
     """The φ of rows of a log: equal ones get numbers in the order in which they come and go; it begins anew at 0 where
     none of them was there just before. Rows that were kept have the number that they had."""
     before = Window.partition_by(*columns(place)).order_by("ft").range(None, -1)
     upto = Window.partition_by(*columns(place)).order_by("ft").range(None, 0)
     begins = F.coalesce(F.max("tt").over(before) < col("ft"), lit(True))
-    df = df.with_column("begins", F.when(begins, col("ft"))).with_column("chain", F.max("begins").over(upto))
+    rows = rows.with_column("begins", F.when(begins, col("ft"))).with_column("chain", F.max("begins").over(upto))
     chain = Window.partition_by(*columns(place), "chain")
     new = Window.partition_by(*columns(place), "chain", col("number").is_null()).order_by("ft", "tt")
     after = F.coalesce(F.max("number").over(chain), lit(-1)) + F.row_number().over(new)
     made = [*columns(place), F.coalesce(col("number"), after.cast("bigint"))]
     phi = [c.alias(f"p{k}") for k, c in enumerate(made)]
-    return df.select(*columns(place), *phi, "ft", "tt")
+    return rows.select(*columns(place), *phi, "ft", "tt")
 
 
 def _keyed(log: Log, marked: Table) -> Table:
     """A '+' replaces the row of its key, and keeps that row's φ if there was one before its timestamp."""
     key, place = columns(log.compared), log.place
     window = Window.partition_by(*key).order_by(*columns(log.replay))
-    df = marked.with_column("next_t", F.lead("t").over(window))
+    rows = marked.with_column("next_t", F.lead("t").over(window))
     # Only the last change of a key at a timestamp counts: what comes before it holds for no time at all.
-    last = df.where(col("next_t").is_null() | (col("next_t") > col("t")))
+    last = rows.where(col("next_t").is_null() | (col("next_t") > col("t")))
     begins = F.when(F.coalesce(F.lag("plus").over(window), lit(0)) == 0, 1).otherwise(0)
     last = last.with_column("begins", begins)
     upto = window.rows(None, 0)

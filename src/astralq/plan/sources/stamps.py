@@ -53,11 +53,11 @@ def moment(source: StreamSource | RelationSource, name: str) -> Column:
 
 def stamp_problem(source: StreamSource | RelationSource) -> Column:
     """What keeps a row with the attributes c0, c1, … from having its place in time; NULL where nothing does."""
-    found: list[tuple[Column, str | Column]] = []
+    problems: list[tuple[Column, str | Column]] = []
     name = source.timestamp if isinstance(source, StreamSource) else source.at
     if name is not None:
         value = col(f"c{source.declared.index(name)}")
-        found.append((value.is_null(), f"it has no {name!r}, so no timestamp"))
+        problems.append((value.is_null(), f"it has no {name!r}, so no timestamp"))
         if source.unit is not None:
             number = value.cast("double")
             per = UNITS[source.unit]
@@ -65,15 +65,15 @@ def stamp_problem(source: StreamSource | RelationSource) -> Column:
             wrong = F.isnan(number) | (number < limits[0]) | (number > limits[1])
             if source.declared[name].type.name == "DECIMAL":
                 wrong = wrong | (value * lit(per) != F.floor(value * lit(per)))
-            found.append((wrong, F.concat(value.cast("string"), lit(f" in {name!r} is not a time"))))
+            problems.append((wrong, F.concat(value.cast("string"), lit(f" in {name!r} is not a time"))))
     if isinstance(source, StreamSource) and source.batch_by is not None:
         index = col(f"c{source.declared.index(source.batch_by)}")
-        found.append((index.is_null() | (index < 0), f"its batch index {source.batch_by!r} is not 0, 1, 2, …"))
+        problems.append((index.is_null() | (index < 0), f"its batch index {source.batch_by!r} is not 0, 1, 2, …"))
     if isinstance(source, RelationSource) and source.change is not None:
         change = col(f"c{source.declared.index(source.change)}")
         known = change.is_not_null() if source.declared[source.change].type == BOOLEAN else change.is_in("+", "-")
-        found.append((~F.coalesce(known, lit(False)), f"its change in {source.change!r} is neither '+' nor '-'"))
+        problems.append((~F.coalesce(known, lit(False)), f"its change in {source.change!r} is neither '+' nor '-'"))
     problem = lit(None).cast("string")
-    for condition, text in reversed(found):
+    for condition, text in reversed(problems):
         problem = F.when(condition, lit(text) if isinstance(text, str) else text).otherwise(problem)
     return problem

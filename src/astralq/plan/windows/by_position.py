@@ -80,14 +80,14 @@ def _by_instant(window: WindowOf, stream: StreamTable, positions: Positions) -> 
     table.check_reached(positions)
     cut = window.run.position_cut
     width = fixed_width(spec.schedule, spec.scope)
-    df = positions.rows
-    df = table.entering(df.with_column("_v", col("b0" if in_positions else "d")), cut, "enter")
+    rows = positions.rows
+    rows = table.entering(rows.with_column("_v", col("b0" if in_positions else "d")), cut, "enter")
     if in_positions and width is not None:
-        positions = replace(positions, rows=df)
+        positions = replace(positions, rows=rows)
         positions = positions.batch_at(col("p") + (width + 1), "other", ["b0"])
         moved = positions.rows.with_column("_v", F.coalesce(col("other_b0"), lit(NEVER)))
-        df = table.entering(moved, cut, "leave")
+        rows = table.entering(moved, cut, "leave")
     else:
-        df = table.leaving(df.with_column("_v", col("p" if in_positions else "d")), cut, "leave")
+        rows = table.leaving(rows.with_column("_v", col("p" if in_positions else "d")), cut, "leave")
     start = greatest(at(F.coalesce(col("enter"), lit(NEVER))), positions.batch)
-    return window.relation(stream, df, start, at(F.coalesce(col("leave"), lit(NEVER))))
+    return window.relation(stream, rows, start, at(F.coalesce(col("leave"), lit(NEVER))))

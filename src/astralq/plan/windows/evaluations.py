@@ -58,8 +58,8 @@ class Evaluations:
         table = self.rows.select(bound.alias("_v"), col("e").alias("_e")).where(col("_v").is_not_null())
         if self.assumed:
             probes = Assumed(probes)
-        found = asof_forward(probes, table, keys=[], at=["_v"], payload="_e", cut=cut, run=self.run, strict=strict)
-        return found.renamed({"_e_found": name})
+        looked_up = asof_forward(probes, table, keys=[], at=["_v"], payload="_e", cut=cut, run=self.run, strict=strict)
+        return looked_up.renamed({"_e_found": name})
 
     def check_reached(self, positions: Positions) -> None:
         """An upper bound in positions or distance that has not come by its evaluation is an error, as in the model."""
@@ -82,14 +82,14 @@ class Evaluations:
         table = positions.table.select(
             *positions.parts, col(measure).alias("_v"), F.struct(*positions.batch_columns).alias("_batch")
         )
-        found = asof_forward(
+        looked_up = asof_forward(
             reached, table, keys=positions.parts, at=["_v"], payload="_batch", cut=self.run.position_cut, run=self.run
         )
         batch = Id(
             F.coalesce(col("_batch_found.t"), lit(NEVER)),
             None if positions.one_batch else F.coalesce(col("_batch_found.i"), lit(0)),
         )
-        late = found.where(lt(at(col("e")), batch)).agg(F.min(F.struct("e", "hi")).alias("late"))
+        late = looked_up.where(lt(at(col("e")), batch)).agg(F.min(F.struct("e", "hi")).alias("late"))
         measured = self.run.measure(late)
         if measured is not None and measured[0]["late"] is not None:
             e, hi = measured[0]["late"]

@@ -59,10 +59,10 @@ class Events:
             return self._evaluated(positions, first_beyond(self.window.linear(scope.lo), col("p")), which)
         if is_direct(self.window.spec):
             if which == "enter":
-                return self._nextevaluation(positions, positions.batch, which)
+                return self._next_evaluation(positions, positions.batch, which)
             assert width is not None
             positions = positions.batch_later(width + 1, "later")
-            return self._nextevaluation(positions, positions.found("later"), which)
+            return self._next_evaluation(positions, positions.looked_up("later"), which)
         # The position that hi has to reach
         if which == "enter":
             target: Column = col("b0")
@@ -84,7 +84,7 @@ class Events:
         target = target + lit(scope.hi.amount)
         if schedule.measure is Measure.TIME:
             positions = positions.batch_at(target, f"{which}_b")
-            return self._nextevaluation(positions, positions.found(f"{which}_b"), which)
+            return self._next_evaluation(positions, positions.looked_up(f"{which}_b"), which)
         return self._travelled_to(positions, target, which)
 
     def _travelled_to(self, positions: Positions, target: Column, which: str) -> tuple[Positions, Id]:
@@ -109,11 +109,11 @@ class Events:
         )
         if schedule.measure is Measure.POSITION:
             positions = positions.batch_at(col(value), f"{which}_batch")
-            return positions, positions.found(f"{which}_batch")
+            return positions, positions.looked_up(f"{which}_batch")
         positions = positions.first_reaching("d", F.coalesce(col(value), lit(NEVER)), f"{which}_batch")
-        return positions, positions.found(f"{which}_batch")
+        return positions, positions.looked_up(f"{which}_batch")
 
-    def _nextevaluation(self, positions: Positions, batch: Id, which: str) -> tuple[Positions, Id]:
+    def _next_evaluation(self, positions: Positions, batch: Id, which: str) -> tuple[Positions, Id]:
         """The first evaluation at or after a batch, on a schedule of instants; every batch at one is itself one."""
         schedule = self.window.spec.schedule
         if schedule.measure is not Measure.TIME or isinstance(schedule, Continuous):
@@ -124,9 +124,9 @@ class Events:
             e = F.when(batch.t == NEVER, lit(NEVER)).otherwise(evaluation(j, every, origin))
             return positions, choose(e == batch.t, batch, at(e))
         table = Evaluations.of(self.window.spec, self.window.run, positions.table)
-        df = table.following(positions.rows.with_column("_v", batch.t), self.window.run.time_cut, f"{which}_next")
+        rows = table.following(positions.rows.with_column("_v", batch.t), self.window.run.time_cut, f"{which}_next")
         e = F.coalesce(col(f"{which}_next"), lit(NEVER))
-        return replace(positions, rows=df), choose(e == batch.t, batch, at(e))
+        return replace(positions, rows=rows), choose(e == batch.t, batch, at(e))
 
     def _in_time(self, positions: Positions, which: str) -> tuple[Positions, Id]:
         """A scope in time with a rate in rows or distance: e is the reaching tuple's instant."""
@@ -166,7 +166,7 @@ class Events:
             if which == "enter":
                 target = F.when(target.is_not_null(), F.greatest(target, col("b0")))
             return self._evaluated(positions, first_at_least(Linear(schedule.every, schedule.first), target), which)
-        reached = positions.found(f"{which}_r")
+        reached = positions.looked_up(f"{which}_r")
         if which == "enter":
             reached = greatest(reached, positions.batch)
-        return self._nextevaluation(positions, reached, which)
+        return self._next_evaluation(positions, reached, which)

@@ -113,7 +113,7 @@ class Positions:
         )
         probes = self.rows.with_column("_v", value)
         cut = self.run.time_cut if measure == "t" else self._distance_cut()
-        found = asof_forward(
+        reached = asof_forward(
             probes, table, keys=self.parts, at=["_v"], payload="_reached", cut=cut, run=self.run, strict=strict
         )
         got = col("_reached_found")
@@ -121,7 +121,7 @@ class Positions:
         if not self.one_batch:
             made.append(F.coalesce(got["i"], lit(0)).alias(f"{name}_i"))
         made += [got[c].alias(f"{name}_{c}") for c in extra]
-        return replace(self, rows=found.select(*columns(self.rows.columns), *made))
+        return replace(self, rows=reached.select(*columns(self.rows.columns), *made))
 
     def _distance_cut(self) -> Cut:
         """Buckets of the distance travelled; how far that is, only the data know. Any cut gives the same answer."""
@@ -130,6 +130,6 @@ class Positions:
         measured = self.run.measure(self.table.agg(F.max("d").alias("furthest")))
         return Cut.of(0, 0 if measured is None else measured[0]["furthest"] or 0)
 
-    def found(self, name: str) -> Id:
+    def looked_up(self, name: str) -> Id:
         """A batch that was looked up."""
         return Id(col(f"{name}_t"), None if self.one_batch else col(f"{name}_i"))
