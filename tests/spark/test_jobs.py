@@ -60,3 +60,24 @@ def test_the_command_makes_as_few_jobs_over_csv(normal: SparkSession, tmp_path: 
     before = set(jobs.getJobIdsForGroup(None))
     assert printed("run", str(query), "--format", "csv").count("\n") == 5
     assert len(set(jobs.getJobIdsForGroup(None)) - before) <= 3
+
+
+@pytest.mark.parametrize(
+    ("query", "jobs"),
+    [("SELECT k, v FROM s WHERE v > 1", 1), ("SELECT sum(v) AS total FROM s [RANGE 20 SECONDS]", 2)],
+    ids=["a filter", "a sum of doubles"],
+)
+def test_parquet_files_are_asked_for_times_without_a_job(
+    normal: SparkSession, six: DataFrame, tmp_path: Path, query: str, jobs: int
+) -> None:
+    """Only the range of doubles has to be read: how fine they are is not in the files' statistics."""
+    six.coalesce(1).write.parquet(str(tmp_path / "s"))
+    file = tmp_path / "q.aql"
+    file.write_text(f"CREATE STREAM s (k INT, v DOUBLE, ts TIMESTAMP) FROM parquet 's' TIMESTAMP BY ts; {query};")
+    tracker = normal.sparkContext.statusTracker()
+    printed("run", str(file), "--format", "csv")  # Spark may look into the files once, before it knows them
+    before = set(tracker.getJobIdsForGroup(None))
+    assert printed("run", str(file), "--format", "csv") == printed(
+        "run", str(file), "--format", "csv", "--engine", "model"
+    )
+    assert len(set(tracker.getJobIdsForGroup(None)) - before) <= jobs

@@ -13,17 +13,20 @@ from astralq.algebra.observation import check_ends
 from astralq.algebra.sources import RelationSource, SensedSource, StreamSource
 from astralq.cli.answers import Question
 from astralq.cli.scripts import shown
-from astralq.io.files import read_sensor, read_sources
+from astralq.io.files import described, find_files, read_sensor, read_sources
+from astralq.io.parquet import footers
 from astralq.model import Change, StreamTuple, run, set_aside, state
 from astralq.model.sources import acquire
 from astralq.model.values import Values
 from astralq.printing.answers import Answer
 from astralq.schema import Attribute
+from astralq.timeline import EPOCH, BatchId, Instant
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
     from astralq.plan.answer import Plan
+    from astralq.plan.facts import Times
     from astralq.spark.engine import Answered
 
 ENGINES = ("spark", "model")
@@ -107,6 +110,7 @@ class SparkEngine:
                 t0=query.t0,
                 at=question.at,
                 until=question.until if question.at is None else None,
+                times=_times_in_footers(question),
             )
             return answered
 
@@ -141,6 +145,27 @@ class SparkEngine:
                 stream = acquire(op, read_sensor(op, question.folder), query.t0, question.end)
                 found[op.name] = sensed_frame(self.engine.spark, op, stream)
         return found
+
+
+def _times_in_footers(question: Question) -> dict[tuple[str, Instant], Times]:
+    """What parquet files say of a query's streams without being read: rows, first and last timestamps.
+
+    Only where every row is one tuple from the start on, and its timestamp is a plain column.
+    """
+    from astralq.plan.facts import Times
+
+    operator, t0 = question.statement.operator, question.statement.t0
+    start = EPOCH if t0 is None else t0
+    known: dict[tuple[str, Instant], Times] = {}
+    for op in operator.walk():
+        if not isinstance(op, StreamSource) or op.timestamp is None or op.unit is not None or op.origin is None:
+            continue
+        if op.origin.format != "parquet" or "://" in op.origin.path or op.batch_by is not None or op.batch_each_row:
+            continue
+        said = footers(find_files(op.origin, question.folder, described(op)), op.timestamp)
+        if said is not None and start <= said.first:
+            known[op.name, start] = Times(BatchId(Instant(said.first), 0), Instant(said.last), said.rows)
+    return known
 
 
 def _is_text(source: StreamSource | RelationSource) -> bool:

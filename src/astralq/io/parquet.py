@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from astralq.errors import DataError
@@ -51,6 +53,56 @@ def _arrow_type(type_: Any, physical: str) -> str:
     plain = {"bool": "boolean", "int8": "tinyint", "int16": "smallint", "int32": "int", "int64": "bigint"}
     unsigned = {"uint8": "smallint", "uint16": "int", "uint32": "bigint", "uint64": "unsigned"}
     return {**plain, **unsigned, "float": "float", "double": "double", "null": "void"}.get(str(type_), str(type_))
+
+
+# What the ends of files say of their rows
+
+
+@dataclass(frozen=True)
+class Footers:
+    """How many rows files have, and the closed interval [first, last] of a timestamp column, in microseconds."""
+
+    rows: int
+    first: int
+    last: int
+
+
+def footers(files: Sequence[File], column: str) -> Footers | None:
+    """The statistics of a timestamp column that has no NULL; None where the files do not say."""
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    rows, limits = 0, []
+    for file in files:
+        try:
+            parquet = pq.ParquetFile(file.path)
+        except (OSError, pa.ArrowException):
+            return None
+        places = [k for k, n in enumerate(parquet.schema_arrow.names) if n.lower() == column.lower()]
+        if len(places) != 1 or not parquet.metadata.num_rows:
+            return None
+        type_ = parquet.schema_arrow.types[places[0]]
+        per = {"us": 1, "ms": 1000}.get(type_.unit) if pa.types.is_timestamp(type_) else None
+        limits_of = _limits(parquet.metadata, parquet.schema_arrow.names[places[0]])
+        if per is None or limits_of is None:
+            return None
+        rows += parquet.metadata.num_rows
+        limits += [value * per for value in limits_of]
+    return Footers(rows, min(limits), max(limits)) if limits else None
+
+
+def _limits(metadata: Any, column: str) -> list[int] | None:
+    """The least and the greatest value in each row group, as they are stored; None if one has no such statistics."""
+    place = [metadata.schema.column(k).path for k in range(len(metadata.schema))].index(column)
+    limits: list[int] = []
+    for k in range(metadata.num_row_groups):
+        chunk = metadata.row_group(k).column(place)
+        statistics = chunk.statistics
+        known = chunk.physical_type == "INT64" and statistics is not None and statistics.has_min_max
+        if not known or statistics.null_count != 0:
+            return None
+        limits += [statistics.min_raw, statistics.max_raw]
+    return limits
 
 
 # Which types go together

@@ -94,9 +94,9 @@ def measures(query: Operator, t0: Instant | None, facts: Facts) -> dict[tuple[st
     asked: dict[tuple[str, Instant], Table] = {}
     for source, start in started_sources(query, t0):
         key = (source.name, start)
-        if key in facts.times or key in asked:
-            continue
         places = [k for s, k in summed if s.name == source.name and (s.name, k) not in facts.ranges]
+        if key in asked or (key in facts.times and not places):
+            continue
         rows = scanned(source, facts.stamp(source))
         table = moments(source, rows)
         asked[key] = measured_rows(rows) if table is None else measured_times(table, start, places)

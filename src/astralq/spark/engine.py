@@ -19,7 +19,7 @@ from astralq.errors import DataError, PlanError, SchemaError
 from astralq.language.script import read_script
 from astralq.plan.aggregate.limbs import Range
 from astralq.plan.answer import Plan
-from astralq.plan.facts import FEW_ROWS, Facts
+from astralq.plan.facts import FEW_ROWS, Facts, Times
 from astralq.plan.sql_types import spark_type
 from astralq.schema import Attribute, Location, Schema, parse_type
 from astralq.spark.batch import Batch
@@ -206,11 +206,12 @@ class Engine:
         at: Instant | None = None,
         until: Instant | None = None,
         ranges: dict[tuple[str, int], Range] | None = None,
+        times: Mapping[tuple[str, Instant], Times] | None = None,
     ) -> Answered:
-        """The answer, and its plan."""
+        """The answer, and its plan; `times` is what is known of sources without reading them."""
         if at is not None and until is not None:
             raise PlanError("both a state and a history are asked for", hint="give either at or until")
-        facts = Facts(ranges={} if ranges is None else ranges)
+        facts = Facts(ranges={} if ranges is None else ranges, times=dict(times or {}))
         batch = Batch(query, frames, t0, until, at, self.few_rows, facts)
         plan = batch.plan()
         return Answered(batch.answer(plan), plan)
