@@ -70,7 +70,7 @@ def in_epochs(
     t0: Instant | None = None,
     always_compact: bool = True,
     new_rows: int | None = None,
-    one_partition: bool = False,
+    one_partition: bool | None = None,
     set_aside: dict[str, Rows] | None = None,
 ) -> Rows:
     """The answers of epochs that end at these watermarks, one behind the other; each is said to have so many rows.
@@ -97,7 +97,7 @@ def in_epochs(
             watermark,
             closing,
             new_rows=new_rows,
-            one_partition=one_partition,
+            one_partition=engine.few_rows > 0 if one_partition is None else one_partition,
         )
         plan = epoch.plan(len(answers), small=True)
         answer = epoch.answer(plan)

@@ -85,25 +85,25 @@ def _data(seed: int, count: int = 14) -> Data:
     ("window", "by"),
     [*((w, "") for w in WINDOWS), *((w, "k") for w in ("range", "hop", "rows slide", "moving", "parted"))],
 )
-def test_mergeable_aggregates_agree_bit_for_bit(spark: SparkSession, window: str, by: str) -> None:
+def test_mergeable_aggregates_agree_bit_for_bit(engine: Engine, window: str, by: str) -> None:
     query = S[WINDOWS[window]].aggregate(*MERGEABLE, by=by or ())
     data = _data(0)
-    assert same(on_model(query, data), on_spark(Engine(spark), query, data))
+    assert same(on_model(query, data), on_spark(engine, query, data))
 
 
 @pytest.mark.parametrize(("window", "by"), [("range", ""), ("hop", ""), ("rows", "k"), ("parted", "k")])
-def test_sums_and_counts_alone_agree_bit_for_bit(spark: SparkSession, window: str, by: str) -> None:
+def test_sums_and_counts_alone_agree_bit_for_bit(engine: Engine, window: str, by: str) -> None:
     """They are swept: what leaves is taken off again."""
     query = S[WINDOWS[window]].aggregate("avg(v) AS a", "sum(v) AS s", "count(*) AS n", "sum(l) AS l", by=by or ())
     data = _data(0, 25)
-    assert same(on_model(query, data), on_spark(Engine(spark), query, data))
+    assert same(on_model(query, data), on_spark(engine, query, data))
 
 
 @pytest.mark.parametrize(("window", "by"), [("range", ""), ("hop", "k"), ("rows slide", "k")])
-def test_all_other_aggregates_agree_bit_for_bit(spark: SparkSession, window: str, by: str) -> None:
+def test_all_other_aggregates_agree_bit_for_bit(engine: Engine, window: str, by: str) -> None:
     query = S[WINDOWS[window]].aggregate(*OTHERS, by=by or ())
     data = _data(0)
-    assert same(on_model(query, data), on_spark(Engine(spark), query, data))
+    assert same(on_model(query, data), on_spark(engine, query, data))
 
 
 def _averages() -> RelationQuery:
@@ -117,13 +117,13 @@ def test_answers_have_the_same_bits_for_any_number_of_partitions(spark: SparkSes
     assert same(on_model(query, data), on_spark(Engine(spark), query, data, partitions=partitions))
 
 
-def test_magnitudes_far_apart_are_added_exactly(spark: SparkSession) -> None:
+def test_magnitudes_far_apart_are_added_exactly(engine: Engine) -> None:
     """1e300 and 1e-300 in one window: limbs for everything between them."""
     values = [1e300, 1e-300, -1e300, 0.1, 5e-324, 1e16, -0.1, float("inf"), float("nan"), 1.0]
     tuples = [(BatchId(Instant(t), 0), (1, v, None, None, None, None)) for t, v in enumerate(values)]
     query = S[rows(3)].aggregate("sum(v) AS s", "avg(v) AS a")
     data = {"S": Stream.of(tuples)}
-    assert same(on_model(query, data), on_spark(Engine(spark), query, data))
+    assert same(on_model(query, data), on_spark(engine, query, data))
 
 
 def _longs(*values: int) -> Data:
@@ -131,31 +131,31 @@ def _longs(*values: int) -> Data:
 
 
 @pytest.mark.parametrize("values", [(2**63 - 1, -1, 1), (-(2**63), 5, -5), (2**62, 2**62 - 1), (-(2**62), -(2**62))])
-def test_sums_of_longs_are_exact_up_to_their_limits(spark: SparkSession, values: tuple[int, ...]) -> None:
+def test_sums_of_longs_are_exact_up_to_their_limits(engine: Engine, values: tuple[int, ...]) -> None:
     query = S[rows(len(values))].aggregate("sum(l) AS s").istream()
-    found = on_spark(Engine(spark), query, _longs(*values))
+    found = on_spark(engine, query, _longs(*values))
     assert found[-1] == (len(values) - 1, 0, sum(values))
 
 
-def test_a_sum_of_longs_that_does_not_fit_fails_on_both_engines(spark: SparkSession) -> None:
+def test_a_sum_of_longs_that_does_not_fit_fails_on_both_engines(engine: Engine) -> None:
     query = S[rows(2)].aggregate("sum(l) AS s")
     with pytest.raises(EvaluationError, match="out of range for BIGINT"):
         on_model(query, _longs(2**62, 2**62))
     with pytest.raises((PySparkException, Py4JJavaError), match="ARITHMETIC_OVERFLOW"):
-        on_spark(Engine(spark), query, _longs(2**62, 2**62))
+        on_spark(engine, query, _longs(2**62, 2**62))
 
 
-def test_the_average_of_a_constant_is_that_constant(spark: SparkSession) -> None:
+def test_the_average_of_a_constant_is_that_constant(engine: Engine) -> None:
     tuples = [(BatchId(Instant(t), 0), (1, 0.1, None, None, None, None)) for t in range(30)]
     query = S[unbounded()].aggregate("avg(v) AS a").istream()
-    found = on_spark(Engine(spark), query, {"S": Stream.of(tuples)})
+    found = on_spark(engine, query, {"S": Stream.of(tuples)})
     assert found == [(0, 0, 0.1)]
 
 
-def test_a_division_that_no_state_holds_does_not_fail(spark: SparkSession) -> None:
+def test_a_division_that_no_state_holds_does_not_fail(engine: Engine) -> None:
     """Windows [0, 1), [3, 4), …: the tuple at 2 is in none of them, and that at 12 is evaluated after the end."""
     tuples = [(1, 4), (2, 0), (3, 2), (12, 0)]
     data = {"S": Stream.of((BatchId(Instant(t), 0), (k, 1.0, None, None, None, None)) for t, k in tuples)}
     query = S[hop("1 us", "3 us")].where("100 / k > 10").select("100 / k AS q")
-    assert on_spark(Engine(spark), query, data) == [("+", 4, 0, 50.0), ("-", 7, 0, 50.0)]
-    assert same(on_model(query, data), on_spark(Engine(spark), query, data))
+    assert on_spark(engine, query, data) == [("+", 4, 0, 50.0), ("-", 7, 0, 50.0)]
+    assert same(on_model(query, data), on_spark(engine, query, data))

@@ -58,7 +58,8 @@ def arriving(case: Case, random: Random) -> Arrival:
 
 
 @pytest.mark.generated(share=0.25, modes=("small", "distributed"))
-def test_a_generated_query_gives_the_same_answer_in_any_epochs(engine: Engine, seed: int, mode: str) -> None:
+def test_a_generated_query_gives_the_same_answer_in_any_epochs(spark: SparkSession, seed: int, mode: str) -> None:
+    engine = Engine(spark)
 
     def difference(case: Case) -> Difference | None:
         random = Random(seed)

@@ -6,7 +6,6 @@ import random
 from collections.abc import Iterator
 
 import pytest
-from pyspark.sql import SparkSession
 
 from astralq import (
     WindowSpec,
@@ -107,7 +106,7 @@ def _stream(seed: int) -> Stream:
 
 @pytest.mark.parametrize("parted", [False, True], ids=["whole", "parted"])
 @pytest.mark.parametrize("name", SPECS)
-def test_tuples_enter_and_leave_as_in_the_model(spark: SparkSession, name: str, parted: bool) -> None:
+def test_tuples_enter_and_leave_as_in_the_model(engine: Engine, name: str, parted: bool) -> None:
     spec = SPECS[name].by("k") if parted else SPECS[name]
     query = S[spec].select("_n AS n", "k")
     data = {"S": _stream(len(name))}
@@ -115,12 +114,12 @@ def test_tuples_enter_and_leave_as_in_the_model(spark: SparkSession, name: str, 
         expected = on_model(query, data)
     except WindowError as e:
         with pytest.raises(WindowError, match=e.message.split(" ends at ")[0]):
-            on_spark(Engine(spark), query, data)
+            on_spark(engine, query, data)
         return
-    assert same(expected, on_spark(Engine(spark), query, data))
+    assert same(expected, on_spark(engine, query, data))
 
 
-def test_sensed_streams_are_streams_like_others(spark: SparkSession) -> None:
+def test_sensed_streams_are_streams_like_others(engine: Engine) -> None:
     """003's acquire: the sites are asked in order at every tick."""
     source = sensed("P", "site STRING, v INT, ts TIMESTAMP", every="2 us", sites=["b", "a"], site="site", time="ts")
     query = source[rows(3)].select("site", "v")
@@ -129,6 +128,6 @@ def test_sensed_streams_are_streams_like_others(spark: SparkSession) -> None:
         return (t * 10 + len(site),)
 
     expected = on_model(query, {"P": measure}, t0=Instant(0), until=Instant(8))
-    found = on_spark(Engine(spark), query, {"P": measure}, t0=Instant(0), until=Instant(8))
+    found = on_spark(engine, query, {"P": measure}, t0=Instant(0), until=Instant(8))
     assert same(expected, found)
     assert len(expected) == 17
