@@ -208,7 +208,7 @@ def explain(
     master: Annotated[str | None, typer.Option(metavar="M", help="Spark's master.")] = None,
     conf: Annotated[list[str] | None, typer.Option(metavar="K=V", help="A setting of Spark.", callback=_pairs)] = None,
 ) -> None:
-    """Show the plans of a file's queries, with reasons; - is standard input."""
+    """Show the plans of a file's queries; - is standard input."""
     from astralq.cli.explain import Explained, as_text, json_text
 
     with _reported_errors():
