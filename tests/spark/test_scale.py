@@ -64,7 +64,7 @@ def test_no_task_holds_most_of_the_rows_of_a_global_window(normal: SparkSession,
     operator = read_script(query + ";", given={"s": operator_of(s)}).queries[0].operator
     batch = Batch(operator, {f"wide {query}": rows}, few_rows=0)
     answer = batch.answer(batch.plan())
-    for df in (*batch.executions[0].materialized, answer):
+    for df in (*batch.materialized, answer):
         sizes = [r[0] for r in df.groupBy(F.spark_partition_id()).count().select("count").collect()]
         if sum(sizes) >= 1000:
             assert max(sizes) <= 0.6 * sum(sizes), (sizes, df.columns)

@@ -30,7 +30,7 @@ class Batch:
     at: Instant | None = None
     few_rows: int = FEW_ROWS
     facts: Facts = field(default_factory=Facts)
-    executions: list[Execution] = field(default_factory=list)
+    execution: Execution | None = None  # of the last plan
 
     def plan(self) -> Plan:
         """The plan of the answer; what it has to know of the data is asked for first."""
@@ -42,9 +42,8 @@ class Batch:
         asked = measures(query, self.t0, self.facts)
         for key, rows in zip(asked, asking.measure(list(asked.values())), strict=True):
             learn(self.facts, key, rows[0])
-        one_partition = self._planned().one_partition
-        self.executions = [Execution(given, given.session, one_partition)]
-        return complete(self._planned, self.facts, self.executions[0])
+        self.execution = Execution(given, given.session, self._planned().one_partition)
+        return complete(self._planned, self.facts, self.execution)
 
     def _planned(self) -> Plan:
         run = BatchRun(self.query, self.facts, self.t0, self.until if self.at is None else self.at)
@@ -54,7 +53,13 @@ class Batch:
 
     def answer(self, plan: Plan) -> DataFrame:
         assert plan.answer is not None
-        return self.executions[0].frame(plan.answer)
+        assert self.execution is not None
+        return self.execution.frame(plan.answer)
+
+    @property
+    def materialized(self) -> list[DataFrame]:
+        """The tables of the answer that are computed once."""
+        return [] if self.execution is None else self.execution.materialized
 
 
 def complete(planned: Callable[[], Plan], facts: Facts, execution: Execution) -> Plan:

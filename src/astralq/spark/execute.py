@@ -75,6 +75,8 @@ class Execution:
         # The session replaces {in0} by a view of the table.
         names = {digest: f"{{in{k}}}" for k, digest in enumerate(inputs)}
         text = statement(table, names, one_partition=self.one_partition)
+        if not inputs:
+            return self.session.sql(text.format())
         return self.session.sql(text, **{names[digest].strip("{}"): df for digest, df in inputs.items()})
 
     def measure(self, tables: Sequence[Table]) -> list[list[Row]]:

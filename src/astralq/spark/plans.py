@@ -30,7 +30,7 @@ def compiled_plans(batch: Batch) -> list[str]:
 
 def _physical(batch: Batch, plan: Plan) -> list[str]:
     answer = batch.answer(plan)
-    return [plan_of(df) for df in (*batch.executions[0].materialized, answer)]
+    return [plan_of(df) for df in (*batch.materialized, answer)]
 
 
 def physical_plans(
