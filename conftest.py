@@ -107,7 +107,7 @@ TINY = {
 }
 ROOMY = {
     # Thousands of plans in one process: room for them, and no memory of those that are over.
-    "spark.driver.memory": "2g",
+    "spark.driver.memory": "4g",
     "spark.driver.extraJavaOptions": "-XX:+UseParallelGC",
     "spark.sql.ui.retainedExecutions": "1",
     "spark.ui.retainedJobs": "1",

@@ -1,4 +1,8 @@
-"""From plan tables to DataFrames: statements over what is read, and what is measured, materialized and written."""
+"""From plan tables to DataFrames: each node is translated in one way over many rows, and in one over few.
+
+Few rows are in one partition. Spark then shuffles and broadcasts nothing, and an answer is one job: joins merge sorted
+sides, numbers come from a window function.
+"""
 
 from __future__ import annotations
 
@@ -11,11 +15,29 @@ from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, Observation, SparkSession
 from pyspark.sql import functions as F  # noqa: N812
 
-from astralq.plan.table import Aggregate, Index, Keep, Materialize, Scan, State, Table, Values
-from astralq.spark.columns import col
-from astralq.spark.sql import NO_LIMIT, is_sql, statement
+from astralq.plan.table import (
+    ONE_ROW,
+    Aggregate,
+    Distinct,
+    Index,
+    Join,
+    Keep,
+    Materialize,
+    Numbers,
+    Scan,
+    Select,
+    Sort,
+    State,
+    Table,
+    Union,
+    Values,
+    Where,
+)
+from astralq.spark.columns import col, lit
 
 Row = Mapping[str, Any]
+
+_NO_LIMIT = 2**31 - 1
 
 
 class Rows(Protocol):
@@ -52,32 +74,10 @@ class Execution:
 
     def frame(self, table: Table) -> DataFrame:
         """The DataFrame of a table; nothing is computed but what has to be written."""
-        if table.digest not in self._frames:
-            made = self._statement(table) if self._is_sql(table) else self._read(table)
-            self._frames[table.digest] = made
+        for node in table.walk():
+            if node.digest not in self._frames:
+                self._frames[node.digest] = self._translated(node)
         return self._frames[table.digest]
-
-    def _is_sql(self, table: Table) -> bool:
-        return is_sql(table, one_partition=self.one_partition)
-
-    def _statement(self, table: Table) -> DataFrame:
-        """One statement for a table and all below it, up to the tables that are no SQL, or that are there already."""
-        inputs: dict[str, DataFrame] = {}
-        stack = list(table.children)
-        while stack:
-            node = stack.pop()
-            if node.digest in inputs:
-                continue
-            if node.digest in self._frames or not self._is_sql(node):
-                inputs[node.digest] = self.frame(node)
-            else:
-                stack += node.children
-        # The session replaces {in0} by a view of the table.
-        names = {digest: f"{{in{k}}}" for k, digest in enumerate(inputs)}
-        text = statement(table, names, one_partition=self.one_partition)
-        if not inputs:
-            return self.session.sql(text.format())
-        return self.session.sql(text, **{names[digest].strip("{}"): df for digest, df in inputs.items()})
 
     def measure(self, tables: Sequence[Table]) -> list[list[Row]]:
         """The rows of small tables, all of them in as few jobs as possible: those of single rows in one, where they
@@ -101,30 +101,84 @@ class Execution:
             answers |= {k: [observation.get] for k, observation in observed}
         return [answers[k] for k in range(len(tables))]
 
-    def _read(self, table: Table) -> DataFrame:
-        """A table that a statement reads: of a source, of state, of memory, or numbered by a distributed sort."""
+    def _translated(self, table: Table) -> DataFrame:
         match table:
             case Scan(source):
                 return self._gathered(self.given.rows(source))
             case State(name):
                 assert self.store is not None
                 return self._gathered(self.store.get(name))
-            case Values(rows, types):
-                schema = ", ".join(f"{name} {type_}" for name, type_ in types)
-                return self._gathered(self.session.createDataFrame(list(rows), schema))
-            case Index(child, by, name):
-                return self.frame(child).sort(*(col(c) for c in by)).zipWithIndex(name)
+            case Values() | Numbers():
+                return self._constants(table)
+            case Select(child, items):
+                return self._of(child).selectExpr(*(_named(text, name) for name, text in items))
+            case Where(child, condition):
+                return self._of(child).where(condition)
+            case Distinct(child):
+                return self._of(child).distinct()
+            case Aggregate(child, keys, items):
+                made = [F.expr(text).alias(name) for name, text in items]
+                return self._of(child).groupBy(*keys).agg(*made) if made else self._of(child).select(*keys).distinct()
+            case Union(sides):
+                both = self._of(sides[0])
+                for side in sides[1:]:
+                    both = both.union(self._of(side))
+                return self._gathered(both)
+            case Join():
+                return self._joined(table)
+            case Index():
+                return self._indexed(table)
+            case Sort(child, by):
+                order = [col(c) for c in by]
+                return (
+                    self._of(child).sortWithinPartitions(*order) if self.one_partition else self._of(child).sort(*order)
+                )
             case Materialize(child):
-                return self._materialized(self.frame(child))
+                return self._materialized(self._of(child))
             case Keep(child, name, append):
                 assert self.store is not None
                 written = self.store.append if append else self.store.replace
-                return self._gathered(written(name, self.frame(child)))
+                return self._gathered(written(name, self._of(child)))
         raise AssertionError(table)
 
+    def _of(self, table: Table) -> DataFrame:
+        return self._frames[table.digest]
+
     def _gathered(self, df: DataFrame) -> DataFrame:
-        """In one partition, where that is how it is computed (`sql.gathered` says why there is a limit)."""
-        return df.coalesce(1).limit(NO_LIMIT) if self.one_partition else df
+        """In one partition, where that is how it is computed: Spark does not know it of unions and files.
+
+        Spark would shuffle a single partition that it takes to be large (spark.sql.maxSinglePartitionBytes), and takes
+        joins to be as large as a product, and what comes from memory to be endless. A limit that is never reached
+        says otherwise.
+        """
+        return df.coalesce(1).limit(_NO_LIMIT) if self.one_partition else df
+
+    def _constants(self, table: Values | Numbers) -> DataFrame:
+        if isinstance(table, Numbers):
+            return self.session.range(table.first, table.end, 1, 1 if self.one_partition else None)
+        if table == ONE_ROW:
+            return self.session.range(0, 1, 1, 1).select(lit(0).alias("one"))
+        types = ", ".join(f"{name} {type_}" for name, type_ in table.types)
+        return self._gathered(self.session.createDataFrame(list(table.rows), types))
+
+    def _joined(self, table: Join) -> DataFrame:
+        left, right = self._of(table.left), self._of(table.right)
+        if self.one_partition:
+            # Neither side is sent anywhere: no broadcast, which would be a job of its own.
+            right = right.hint("merge" if table.by != "nested" and table.how != "cross" else "shuffle_replicate_nl")
+        elif table.by == "broadcast":
+            right = F.broadcast(right)
+        if table.how == "cross":
+            return self._gathered(left.crossJoin(right))
+        return self._gathered(left.join(right, F.expr(table.on), table.how))
+
+    def _indexed(self, table: Index) -> DataFrame:
+        child, by = self._of(table.child), [col(c) for c in table.by]
+        if table.one_task or self.one_partition:
+            gathered = child.coalesce(1) if self.one_partition else child.repartition(1)
+            place = F.monotonically_increasing_id()
+            return gathered.sortWithinPartitions(*by).withColumn(table.name, place)
+        return child.sort(*by).zipWithIndex(table.name)
 
     def _materialized(self, df: DataFrame) -> DataFrame:
         """Rows are kept on the executors, twice, so that one of them can be lost; where the session has a checkpoint
@@ -135,6 +189,10 @@ class Execution:
         else:
             kept = df.localCheckpoint(eager=False, storageLevel=StorageLevel.MEMORY_AND_DISK_2)
         return self._gathered(kept)
+
+
+def _named(text: str, name: str) -> str:
+    return name if text == name else f"{text} AS `{name.replace('`', '``')}`"
 
 
 def _has_checkpoint_directory(session: SparkSession) -> bool:

@@ -1,4 +1,4 @@
-"""Statements that Spark gets: what they read, braces in texts, constants, and what is computed once."""
+"""Plan tables on Spark, node by node and in both executions: rows, order, constants, and what is computed once."""
 
 from __future__ import annotations
 
