@@ -79,6 +79,11 @@ def test_an_example_over_many_rows_compares_no_pairs_without_keys(name: str, que
     assert not any(isinstance(table, Join) and table.by == "nested" for table in tables(plan))
 
 
+def test_a_plan_made_from_facts_says_how_many_rows_it_reads() -> None:
+    query = next(q for name, q in QUERIES if name.startswith("13"))
+    assert explained(planned(query, 10_000_000))[0] == "many partitions: 10,000,000 rows are read"
+
+
 def test_a_plan_is_the_same_each_time_it_is_made() -> None:
     digests = [[t.digest for _, q in QUERIES for t in tables(planned(q, rows))] for rows in (5, 5)]
     assert digests[0] == digests[1]

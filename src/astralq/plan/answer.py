@@ -17,7 +17,7 @@ from astralq.plan.encoding.tables import RelationTable, attributes, order_column
 from astralq.plan.operators.expressions import regions
 from astralq.plan.operators.relational import marked
 from astralq.plan.planner import Planner
-from astralq.plan.run import BatchRun, Run
+from astralq.plan.run import MANY_ROWS, BatchRun, Run
 from astralq.plan.state.store import StateTables
 from astralq.plan.table import Assumed, Index, Sort, Table
 from astralq.space import Region
@@ -38,6 +38,7 @@ class Plan:
     regions: dict[str, Region] = field(default_factory=dict)
     reasons: tuple[tuple[str, str, str], ...] = ()  # operator, strategy, why
     set_aside: tuple[SetAside, ...] = ()
+    rows: int | None = None  # how many rows are read, if that is known
 
     @property
     def measurable(self) -> list[Table]:
@@ -89,6 +90,7 @@ def _plan(run: Run, answer: Table | None) -> Plan:
         regions(run.query),
         tuple(run.choices.reasons),
         tuple(run.set_aside()) if isinstance(run, BatchRun) else (),
+        None if run.rows >= MANY_ROWS else run.rows,
     )
 
 

@@ -37,9 +37,9 @@ def plan_without_data(query: Operator, t0: Instant | None, until: Instant | None
     return plan_history(BatchRun(query, Facts(), t0, until))
 
 
-def explained(plan: Plan, rows: int | None = None) -> list[str]:
+def explained(plan: Plan) -> list[str]:
     """The lines of a plan: how it is computed, what was chosen for each operator, and what is computed once."""
-    lines = [_partitions(plan, rows)]
+    lines = [_partitions(plan)]
     for operator in dict.fromkeys(r[0] for r in plan.reasons):
         lines.append(operator)
         lines += [f"  {strategy}: {why}" for other, strategy, why in plan.reasons if other == operator]
@@ -51,12 +51,12 @@ def explained(plan: Plan, rows: int | None = None) -> list[str]:
     return lines
 
 
-def _partitions(plan: Plan, rows: int | None) -> str:
+def _partitions(plan: Plan) -> str:
     if plan.one_partition:
         return "one partition: few rows are read, so that nothing is shuffled"
-    if rows is None:
+    if plan.rows is None:
         return "many partitions: how many rows there are is not known without reading them"
-    return f"many partitions: {rows:,} rows are read"
+    return f"many partitions: {plan.rows:,} rows are read"
 
 
 def _count(plan: Plan) -> Counter[type[Table]]:
