@@ -6,15 +6,16 @@ sides, numbers come from a window function.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Any, Protocol
+from typing import Protocol
 
 from pyspark import StorageLevel
 from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, Observation, SparkSession
 from pyspark.sql import functions as F  # noqa: N812
 
+from astralq.plan.facts import Row
 from astralq.plan.table import (
     ONE_ROW,
     Aggregate,
@@ -34,8 +35,6 @@ from astralq.plan.table import (
     Where,
 )
 from astralq.spark.columns import col, lit
-
-Row = Mapping[str, Any]
 
 _NO_LIMIT = 2**31 - 1
 
