@@ -2,19 +2,63 @@
 
 from __future__ import annotations
 
-from astralq.expr.nodes import Aggregate, Call, Cast, Expr
+from astralq.expr.nodes import Aggregate, Call, Cast, Expr, Literal
+from astralq.schema import DOUBLE, INT, INTERVAL, Type
 
-_SAFE = frozenset(["=", "<>", "<", "<=", ">", ">=", "<=>", "and", "or", "not", "isnull", "isnotnull", "in", "between"])
+_SAFE = frozenset(
+    [
+        *("=", "<>", "<", "<=", ">", ">=", "<=>", "and", "or", "not", "isnull", "isnotnull", "in", "between"),
+        *("coalesce", "nvl", "if", "greatest", "least", "isnan", "&", "|", "^", "~"),
+        *("||", "concat", "upper", "lower", "trim", "ltrim", "rtrim", "length", "startswith", "endswith", "contains"),
+        *("sqrt", "exp", "ln", "log10", "sin", "cos", "tan", "asin", "acos", "atan", "atan2", "radians", "degrees"),
+        *("power", "sign", "pi", "year", "month", "day", "hour", "minute", "second"),
+    ]
+)
+"""Functions that give a value, or NULL, for all values."""
+
+_WIDER = ("INT", "BIGINT", "DOUBLE")
 
 
 def can_fail(expr: Expr) -> bool:
-    """Whether it could fail on some row, as a division can; comparisons of attributes cannot."""
-    for e in expr.walk():
-        if isinstance(e, Call) and e.function not in _SAFE:
-            return True
-        if isinstance(e, Cast) and not (e.implicit or e.safe):
-            return True
+    """Whether it could fail on some row, as a division can; comparisons of attributes cannot.
+
+    >>> from astralq.expr.parse import expression
+    >>> from astralq.schema import Schema
+    >>> s = Schema.parse("k INT, v DOUBLE")
+    >>> [can_fail(expression(e, s)) for e in ("v * 2 > k", "k * 2 > v", "v / k > 1")]
+    [False, True, True]
+    """
+    return any(_fails(e) for e in expr.walk())
+
+
+def _fails(e: Expr) -> bool:
+    match e:
+        case Cast():
+            return not (e.safe or _always_fits(e.operand.type, e.type))
+        case Call(function="like", args=(_, Literal(value=str(pattern)))):
+            return "\\" in pattern  # an escape may be wrong
+        case Call(function="+" | "-" | "*" | "negate" | "abs"):
+            # Doubles overflow to infinity; the difference of two instants fits.
+            return e.type != DOUBLE and not (e.function == "-" and e.type == INTERVAL)
+        case Call():
+            return e.function not in _SAFE
+        case Aggregate():
+            return e.function in ("sum", "avg") and any(a.type not in (INT, DOUBLE) for a in e.args)
     return False
+
+
+def _always_fits(source: Type, to: Type) -> bool:
+    if source == to or source.name == "NULL" or to.name == "STRING":
+        return True
+    if source.name == "INT" and to.name == "DECIMAL":
+        return to.precision - to.scale >= 10
+    if source.name == "BIGINT" and to.name == "DECIMAL":
+        return to.precision - to.scale >= 19
+    if source.name == to.name == "DECIMAL":
+        return to.scale >= source.scale and to.precision - to.scale >= source.precision - source.scale
+    if source.name == "DECIMAL":
+        return to.name == "DOUBLE"
+    return source.name in _WIDER and to.name in _WIDER and _WIDER.index(source.name) <= _WIDER.index(to.name)
 
 
 MERGEABLE = ("count", "sum", "avg", "min", "max", "first", "last")

@@ -1,0 +1,92 @@
+"""What no law may change: kind, attributes, stamps, what a run observes; and the form of φ, where it holds exactly."""
+
+from __future__ import annotations
+
+from astralq.algebra.base import Kind, Operator
+from astralq.algebra.relational import (
+    Distinct,
+    GroupBy,
+    Join,
+    JoinKind,
+    Product,
+    SetKind,
+    SetOperation,
+    ValueSetOperation,
+)
+from astralq.algebra.sources import RelationSource, SensedSource, StartedAt, StreamSource
+from astralq.algebra.stream_ops import Spread
+from astralq.algebra.ticks import Tick
+from astralq.algebra.windows import Window
+from astralq.errors import PlanError
+from astralq.laws.rule import Holds, Rule
+
+PhiForm = tuple[object, ...]
+"""What a φ is made of, in the order in which it is compared."""
+
+
+class LawError(PlanError):
+    """A law that changed what it must not change: a bug in its rule."""
+
+
+def check(rule: Rule, before: Operator, after: Operator) -> None:
+    """Raises an error that names the rule if it changed something that it must not change."""
+    changed = [
+        (what, a, b)
+        for what, a, b in (
+            ("kind", before.kind.value, after.kind.value),
+            ("attributes", before.schema, after.schema),
+            ("stamps", before.stamped, after.stamped),
+            ("observation", observation(before), observation(after)),
+            ("order", *((phi_form(before), phi_form(after)) if rule.holds is Holds.EXACTLY else ((), ()))),
+        )
+        if a != b
+    ]
+    for what, a, b in changed:
+        raise LawError(
+            f"the law {rule.name} changed the {what} from {a} to {b} in\n{before}\nwhich became\n{after}",
+            hint=f"leave it out with --without {rule.name}, and report it: this is a bug",
+        )
+
+
+def observation(op: Operator) -> frozenset[object]:
+    """What says how long a run is and where it begins: sources, starts, ticks and spreads."""
+    found: set[object] = set()
+    for o in op.walk():
+        match o:
+            case StreamSource() | SensedSource() | RelationSource():
+                found.add(o)
+            case StartedAt():
+                found.add(("start", o.t0, observation(o.child)))
+            case Tick():
+                found.add(("tick", o.period))
+            case Spread():
+                found.add("spread")
+    return frozenset(found)
+
+
+def phi_form(op: Operator) -> PhiForm:
+    """What the φ of an operator's tuples is made of.
+
+    >>> from astralq import relation, rows, stream
+    >>> r, s = relation("R", "a INT"), stream("S", "b INT")
+    >>> phi_form(r.product(s[rows(2)].where("b = 1")).operator)
+    (('row of', 'R'), 'position')
+    """
+    if op.kind is not Kind.RELATION:
+        return ("position",) if op.kind is Kind.STREAM else ("window",)
+    match op:
+        case RelationSource():
+            return (("row of", op.name),)
+        case Window():
+            return ("position",)
+        case GroupBy():
+            return ("key", len(op.keys))
+        case Distinct() | ValueSetOperation(all=False):
+            return ("values",)
+        case Product() | Join(how=JoinKind.INNER):
+            return (*phi_form(op.left), *phi_form(op.right))
+        case Join() if not op.keeps_left:
+            return (op.how.value, phi_form(op.left), phi_form(op.right))
+        case SetOperation(how=SetKind.UNION):
+            return ("tag", phi_form(op.left), phi_form(op.right))
+    return phi_form(op.children[0])

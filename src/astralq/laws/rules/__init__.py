@@ -1,0 +1,57 @@
+"""The rules of the optimizer in the order in which they are tried: one file each, one line here."""
+
+from __future__ import annotations
+
+from astralq.laws.rule import Rule
+from astralq.laws.rules import (
+    bound_by_window,
+    dead_columns,
+    distinct_over_keys,
+    fold_constants,
+    join_condition_to_sides,
+    join_from_selection,
+    join_order,
+    lookup_batches,
+    merge_projections,
+    merge_selections,
+    project_through_streamer,
+    project_through_window,
+    select_through_aggregate,
+    select_through_join,
+    select_through_lookup,
+    select_through_past,
+    select_through_projection,
+    select_through_streamer,
+    select_through_union,
+    select_through_window,
+    stream_of_window,
+    time_as_attribute,
+)
+
+RULES: tuple[Rule, ...] = tuple(
+    Rule.of(module)
+    for module in (
+        fold_constants,
+        merge_projections,
+        merge_selections,
+        stream_of_window,
+        select_through_projection,
+        select_through_streamer,
+        select_through_past,
+        select_through_union,
+        select_through_aggregate,
+        select_through_join,
+        join_from_selection,
+        join_condition_to_sides,
+        select_through_lookup,
+        select_through_window,
+        distinct_over_keys,
+        project_through_streamer,
+        project_through_window,
+        dead_columns,
+        lookup_batches,
+        bound_by_window,
+        time_as_attribute,
+        join_order,
+    )
+)

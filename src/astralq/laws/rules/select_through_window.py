@@ -1,0 +1,118 @@
+"""A selection moves below a window by time, below one that keeps everything, and on its key below a partitioned one.
+
+    SELECT v > 20                        WINDOW [RANGE 1 HOUR SLIDE 1 MINUTE]
+    └─ WINDOW [RANGE 1 HOUR …]     →     └─ SELECT v > 20
+       └─ STREAM s                          └─ STREAM s
+
+Not below `[ROWS 3]`: the warm ones among the last three are not the last three warm ones.
+"""
+
+from __future__ import annotations
+
+from astralq.algebra.base import Operator
+from astralq.algebra.relational import Select
+from astralq.algebra.retention import holds_all_at_once
+from astralq.algebra.schedules import Measure
+from astralq.algebra.sneeql import RowWindows, TimeWindows
+from astralq.algebra.windows import Window, range_, rows, unbounded
+from astralq.expr.conditions import conjunction
+from astralq.expr.nodes import Expr
+from astralq.expr.parse import expression
+from astralq.laws.rule import Holds, Refused, Site
+from astralq.laws.samples import Random, S, tuples, us
+from astralq.laws.shapes import CANNOT_FAIL, POSITIONS, divided, selected
+
+LAW = "σ_c(S[α, β, r]) ≡ (σ_c S)[α, β, r]"
+PAPERS = "001 P5, P6; 000 P2, P3"
+HOLDS = Holds.UP_TO_PHI
+BY_TIME = "by time or by key"
+CONDITIONS = {
+    BY_TIME: "rate and bounds of the window are times, or it keeps everything, or the condition is on its partition",
+    CANNOT_FAIL: "the condition cannot fail: below the window it is computed on tuples that no state holds",
+    POSITIONS: "no condition that stays above reads positions",
+}
+
+
+def rewrite(op: Operator, site: Site) -> Operator | None:
+    match op:
+        case Select(Window(stream, spec) as window):
+            partition = {n.lower() for n in spec.partition}
+            free = spec.measures == {Measure.TIME} or holds_all_at_once(spec)
+
+            def fits(c: Expr) -> bool:
+                by_key = bool(partition) and c.columns <= partition
+                return site.require(BY_TIME, free or by_key, _why(c, str(spec)), op.label)
+
+        case Select(TimeWindows(stream) | RowWindows(stream) as window):
+            by_time = isinstance(window, TimeWindows)
+
+            def fits(c: Expr) -> bool:
+                return site.require(BY_TIME, by_time, _why(c, window.label.removeprefix("WINDOWS ")), op.label)
+
+        case _:
+            return None
+    moved, kept = divided(op, site, fits, renumbers=True)
+    return selected(window.with_children(selected(stream, moved)), kept) if moved else None
+
+
+def _why(condition: Expr, window: str) -> str:
+    return (
+        f"not pushed below {window}: the rows with {condition} among those are not those of the rows with {condition}"
+    )
+
+
+REFUSED = (
+    Refused(
+        "rows",
+        BY_TIME,
+        S[rows(2)].where("a = 1"),
+        {"S": tuples((1, 1, 1), (2, 0, 0), (3, 0, 0))},
+        "the ones among the last two are not the last two ones (001 example 14)",
+    ),
+    Refused(
+        "a row rate",
+        BY_TIME,
+        S[range_("3 us", slide=2)].where("a = 1"),
+        {"S": tuples((1, 1, 1), (2, 0, 0), (3, 0, 0))},
+        "the window is evaluated at every second tuple, and the selected stream has other positions",
+    ),
+    Refused(
+        "a division",
+        CANNOT_FAIL,
+        S[range_("1 us", slide="4 us")].where("1 / b > 0"),
+        {"S": tuples((1, 1, 0), (4, 1, 1))},
+        "the first tuple is in no window, so that nobody divides by its 0",
+    ),
+    Refused(
+        "positions",
+        POSITIONS,
+        S[rows(1).by("a")].where("a = 1 AND _n > 1"),
+        {"S": tuples((1, 0, 0), (2, 0, 0), (3, 1, 1))},
+        "the third tuple is the first of the selected ones",
+    ),
+    Refused(
+        "intersection by φ",
+        "φ is not observed",
+        S[range_("4 us")].where("a = 1").intersection(S[unbounded()]),
+        {"S": tuples((1, 0, 0), (2, 1, 1))},
+        "D36 is no congruence: the selected tuple has another position, and is in the intersection no more",
+    ),
+)
+
+
+def drawn(random: Random) -> Operator:
+    if random.chance(0.15):
+        windows = random.stream().windows(us(random.number(0, 4)), "0 us", us(random.number(1, 3)))
+        return windows.where(random.condition(windows.operator)).rstream().operator
+    window = random.stream()[random.window()]
+    if random.chance(0.3):
+        key = random.one(["a", "b"])
+        window = random.stream()[random.window().by(key)]
+        condition = random.condition(window.operator, [key])
+        window = window.where(condition)
+        return Select(window.operator.children[0], conjunction([condition, *_positions(random, window.operator)]))
+    return window.where(random.condition(window.operator)).operator
+
+
+def _positions(random: Random, op: Operator) -> list[Expr]:
+    return [expression("_n > 1", op.readable)] if random.chance(0.3) else []

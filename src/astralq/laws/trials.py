@@ -1,0 +1,142 @@
+"""The harness: tries each rule on random queries against the model, where it fires, where it refuses, and forced."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from astralq.algebra.base import Operator
+from astralq.errors import AstralError, PlanError
+from astralq.laws.invariants import LawError
+from astralq.laws.lower import lower
+from astralq.laws.optimize import attempt, places, replaced
+from astralq.laws.rule import Refusal, Rule, Site
+from astralq.laws.samples import Random
+from astralq.model.history import Change
+from astralq.model.run import run
+from astralq.model.sources import Data
+from astralq.model.values import Stream, StreamTuple
+from astralq.timeline import Instant
+
+Answer = list[tuple[object, ...]] | str
+
+
+@dataclass(frozen=True)
+class Counterexample:
+    """A query, what a rule made of it, and data for which the two differ."""
+
+    before: Operator
+    after: Operator
+    data: Data
+    until: Instant | None = None
+
+    @property
+    def given(self) -> Data:
+        """The data of the sources that the query has."""
+        names = {getattr(op, "name", "") for op in self.before.walk()}
+        return {name: rows for name, rows in self.data.items() if name in names}
+
+    @property
+    def size(self) -> tuple[int, int]:
+        rows = (len(v.tuples) if isinstance(v, Stream) else len(list(v)) for v in self.given.values())  # type: ignore[arg-type]
+        return sum(1 for _ in self.before.walk()), sum(rows)
+
+    def __str__(self) -> str:
+        answers = "\n".join(f"{answer(q, self.given, self.until)}" for q in (self.before, self.after))
+        return f"{self.before}\nbecame\n{self.after}\nwith {self.given}\n{answers}"
+
+
+@dataclass
+class Tried:
+    """What the trials of one rule showed."""
+
+    rule: Rule
+    fired: int = 0
+    refused: dict[str, int] = field(default_factory=dict)  # by side condition
+    unsound: list[Counterexample] = field(default_factory=list)
+    broken: dict[str, list[Counterexample]] = field(default_factory=dict)  # by side condition that was not asked for
+
+    @property
+    def problems(self) -> list[str]:
+        """What is wrong with the rule, if anything."""
+        found = []
+        if self.unsound:
+            found.append(f"it is unsound:\n{min(self.unsound, key=lambda c: c.size)}")
+        if not self.fired:
+            found.append("it never fires")
+        if not self.refused:
+            found.append("it never refuses")
+        found += [
+            f"its side condition {name!r} makes no difference"
+            for name in self.rule.conditions
+            if not self.broken.get(name)
+        ]
+        return found
+
+
+def answer(query: Operator, data: Data, until: Instant | None = None) -> Answer:
+    """The model's answer, row for row; all errors of evaluation are alike."""
+    rows: list[tuple[object, ...]] = []
+    try:
+        for r in run(query, data, until=until):
+            match r:
+                case StreamTuple():
+                    rows.append((r.t, r.i, *r.values))
+                case Change():
+                    rows.append((r.op, r.t, r.i, *r.values))
+                case (batch, window):
+                    rows += [(batch.t, batch.i, *values) for values in window]
+    except AstralError:
+        return "an error"
+    return rows
+
+
+def rewritten(rule: Rule, query: Operator, forced: Sequence[str] = ()) -> tuple[Operator | None, list[Refusal]]:
+    """The query after one use of a rule, at the first place where it fits; and what was refused."""
+    refusals: dict[Refusal, None] = {}
+    for place, (op, seen) in enumerate(places(query)):
+        try:
+            new = attempt(rule, op, Site(seen, forced=forced), refusals)
+            if new is not None:
+                return replaced(query, place, new), list(refusals)
+        except (LawError, PlanError):
+            if not forced:
+                raise
+        except AstralError:
+            # A forced rule may build what cannot be built.
+            if not forced:
+                raise
+    return None, list(refusals)
+
+
+def trials(rule: Rule, count: int, seed: int = 0, *, most: int = 20) -> Tried:
+    """Tries a rule on so many random queries; of each side condition up to `most` counterexamples are looked for."""
+    tried = Tried(rule)
+    for number in range(seed, seed + count):
+        random = Random(number)
+        query = lower(random.above(rule.drawn(random)))
+        data = random.data()
+        _try(tried, query, data, most)
+    for refused in rule.refused:
+        tried.broken.setdefault(refused.breaks, [])
+        _force(tried, lower(refused.operator), refused.data, refused.breaks, refused.until)
+    return tried
+
+
+def _try(tried: Tried, query: Operator, data: Data, most: int) -> None:
+    rule = tried.rule
+    new, refusals = rewritten(rule, query)
+    if new is not None:
+        tried.fired += 1
+        if answer(query, data) != answer(new, data):
+            tried.unsound.append(Counterexample(query, new, data))
+    for condition in dict.fromkeys(r.condition for r in refusals):
+        tried.refused[condition] = tried.refused.get(condition, 0) + 1
+        if len(tried.broken.get(condition, [])) < most:
+            _force(tried, query, data, condition)
+
+
+def _force(tried: Tried, query: Operator, data: Data, condition: str, until: Instant | None = None) -> None:
+    new, _ = rewritten(tried.rule, query, [condition])
+    if new is not None and answer(query, data, until) != answer(new, data, until):
+        tried.broken.setdefault(condition, []).append(Counterexample(query, new, data, until))
