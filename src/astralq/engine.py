@@ -10,9 +10,9 @@ from pyspark.sql import DataFrame
 
 from astralq.algebra.base import HasOperator, operator_of
 from astralq.algebra.sources import Origin
-from astralq.algebra.state import check_bounded
 from astralq.errors import PlanError
 from astralq.language.script import read_script
+from astralq.laws.optimize import optimize
 from astralq.runtime.handle import Handle, Query
 from astralq.runtime.progress import RunProgress
 from astralq.runtime.queries import ContinuousQuery
@@ -111,8 +111,8 @@ class Engine(BatchEngine):
         else:
             operator = operator_of(query)
         if not allow_unbounded_state:
-            check_bounded(operator)
-        return ContinuousQuery(name, operator, t0, folder, named), _sink(sink, named, folder)
+            optimize(operator, self.rules).check_bounded()
+        return ContinuousQuery(name, operator, t0, folder, named, rules=self.rules), _sink(sink, named, folder)
 
 
 def _sink(given: SinkLike | None, named: Origin | None, folder: Path) -> Sink:

@@ -12,10 +12,11 @@ from astralq.algebra.base import Operator
 from astralq.algebra.sources import SensedSource
 from astralq.language.script import Statement, read_script
 from astralq.laws.lower import lower
+from astralq.laws.optimize import optimize
 from astralq.plan.aggregate.limbs import Range
 from astralq.plan.answer import Plan, plan_history
 from astralq.plan.encoding.names import meaning
-from astralq.plan.explain import as_json, explained, plan_without_data
+from astralq.plan.explain import Explanation, explained
 from astralq.plan.facts import Facts, Times, started_sources, summed_columns
 from astralq.plan.run import BatchRun
 from astralq.plan.table import Join, Materialize, Table
@@ -49,7 +50,8 @@ def facts(query: Operator, t0: Instant | None, rows: int) -> Facts:
 
 def planned(query: Statement, rows: int) -> Plan:
     t0 = Instant(0) if query.t0 is None else query.t0
-    return plan_history(BatchRun(query.operator, facts(query.operator, t0, rows), t0, Instant(t0 + SPAN)))
+    core = optimize(query.operator).after
+    return plan_history(BatchRun(core, facts(core, t0, rows), t0, Instant(t0 + SPAN)))
 
 
 def tables(plan: Plan) -> list[Table]:
@@ -59,9 +61,10 @@ def tables(plan: Plan) -> list[Table]:
 
 @pytest.mark.parametrize(("name", "query"), QUERIES, ids=[name for name, _ in QUERIES])
 def test_an_example_is_planned_without_facts(name: str, query: Statement) -> None:
-    plan = plan_without_data(query.operator, query.t0)
+    explanation = Explanation.without_data(query.operator, query.t0)
+    plan = explanation.plan
     assert explained(plan)[0].startswith("one partition" if plan.one_partition else "many partitions")
-    assert as_json(query.operator, query.t0, plan)["plan"]["tables"] == len(tables(plan))
+    assert explanation.json["plan"]["tables"] == len(tables(plan))
 
 
 @pytest.mark.parametrize(("name", "query"), QUERIES, ids=[name for name, _ in QUERIES])

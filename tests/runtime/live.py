@@ -15,6 +15,8 @@ from pyspark.sql import SparkSession
 
 from astralq.algebra.sources import RelationSource, StreamSource
 from astralq.language import Statement, read_script
+from astralq.laws.rule import Rule
+from astralq.laws.rules import RULES
 from astralq.runtime.checkpoint import failpoints
 from astralq.runtime.queries import ContinuousQuery
 from astralq.runtime.run import ContinuousRun, Settings
@@ -39,6 +41,7 @@ class Live:
     text: str
     idle: Duration | None = None
     fed: dict[str, int] = field(default_factory=dict)
+    rules: Sequence[Rule] = RULES
 
     @property
     def statement(self) -> Statement:
@@ -46,7 +49,7 @@ class Live:
 
     @property
     def query(self) -> ContinuousQuery:
-        return ContinuousQuery("1", self.statement.operator, self.statement.t0, self.folder)
+        return ContinuousQuery("1", self.statement.operator, self.statement.t0, self.folder, rules=self.rules)
 
     @property
     def checkpoint(self) -> Path:

@@ -4,11 +4,15 @@ from __future__ import annotations
 
 import errno
 import os
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
 from pyspark.sql import SparkSession
 
+from astralq.laws.optimize import optimize
+from astralq.laws.rule import Rule
+from astralq.laws.rules import RULES
 from astralq.plan.state.store import state_name
 from astralq.runtime.checkpoint.failpoints import POINTS
 from astralq.runtime.checkpoint.folders import CheckpointError
@@ -18,6 +22,10 @@ from tests.runtime.live import Live, crashing, until_it_crashes
 QUERY = """
 CREATE STREAM s (k INT, v DOUBLE, ts BIGINT) FROM csv 's' TIMESTAMP BY ts UNIT SECONDS LATENESS 2 SECONDS;
 ISTREAM(SELECT k, avg(v) AS m, count(*) AS n FROM s [RANGE 5 SECONDS SLIDE 2 SECONDS] GROUP BY k);
+"""
+SELECTED = """
+CREATE STREAM s (k INT, v DOUBLE, ts BIGINT) FROM csv 's' TIMESTAMP BY ts UNIT SECONDS LATENESS 2 SECONDS;
+ISTREAM(SELECT k, v FROM s [RANGE 5 SECONDS SLIDE 2 SECONDS] WHERE k = 1);
 """
 ROUNDS = [
     ["1,1.5,1", "2,2.5,2", "1,0.1,4", "2,7.0,3"],
@@ -125,9 +133,34 @@ def first_epochs(live: Live) -> None:
 def test_a_query_goes_on_with_the_plan_that_it_started_with(live: Live, monkeypatch: pytest.MonkeyPatch) -> None:
     """Another version may plan otherwise: then its state tables would have other names."""
     first_epochs(live)
-    monkeypatch.setattr("astralq.runtime.queries.lower", lambda op: pytest.fail("it is planned anew"))
+    monkeypatch.setattr("astralq.runtime.queries.optimize", lambda *_: pytest.fail("it is planned anew"))
     live.close()
     assert live.answer() == live.historic()
+
+
+@pytest.mark.parametrize(("before", "after"), [((), RULES), (RULES, ())], ids=["began without", "began with"])
+def test_a_checkpoint_goes_on_with_the_laws_that_it_began_with(
+    spark: SparkSession, tmp_path: Path, before: Sequence[Rule], after: Sequence[Rule]
+) -> None:
+    """Tuples of k = 2 are kept, or not, as the run began: the state fits the plan that the checkpoint has."""
+    live = Live(spark, tmp_path, SELECTED, rules=before)
+    first_epochs(live)
+    live.rules = after
+    with live.opened() as run:
+        assert run.epochs.queries["1"].core == optimize(live.statement.operator, before).after
+    live.close()
+    assert live.answer() == live.historic()
+
+
+def test_a_selection_below_a_window_keeps_less(spark: SparkSession, tmp_path: Path) -> None:
+    kept = {}
+    for name, rules in (("with", RULES), ("without", ())):
+        live = Live(spark, tmp_path / name, SELECTED, rules=rules)
+        live.feed("s", ROUNDS[0])
+        with live.opened() as run:
+            live.go_on(run)
+            kept[name] = run.epochs.query_states["1"].rows
+    assert kept["with"] < kept["without"]
 
 
 def test_a_plan_that_would_lose_state_is_refused(live: Live, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from importlib.metadata import version
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -23,6 +23,9 @@ from astralq.errors import AstralError, TimeError, nearest
 from astralq.language.script import DIALECTS
 from astralq.printing.values import TIMES
 from astralq.timeline import Duration, Instant, duration, instant
+
+if TYPE_CHECKING:
+    from astralq.laws.rule import Rule
 
 LIVE = ("table", "csv", "jsonl")
 """The formats in which a continuous run prints."""
@@ -81,6 +84,10 @@ def _pairs(given: list[str] | None) -> list[str]:
 
 Files = Annotated[list[str], typer.Argument(metavar="FILE", hidden=True)]
 File = Annotated[str, typer.Argument(metavar="FILE", hidden=True)]
+NoLaws = Annotated[bool, typer.Option("--no-laws", help="Run queries as they are written.")]
+Without = Annotated[
+    list[str] | None, typer.Option(metavar="LAW", help="Leave a law out.", callback=lambda names: _known_laws(names))
+]
 Dialect = Annotated[
     str | None,
     typer.Option(metavar="D", help=" | ".join(DIALECTS), callback=_one_of("dialect", DIALECTS)),
@@ -129,6 +136,8 @@ def run(
     time: Annotated[
         str, typer.Option(metavar="U", help=f"Times: {' | '.join(TIMES)}", callback=_one_of("form of time", TIMES))
     ] = "iso",
+    no_laws: NoLaws = False,
+    without: Without = None,
     master: Annotated[str | None, typer.Option(metavar="M", help="Spark's master.")] = None,
     conf: Annotated[list[str] | None, typer.Option(metavar="K=V", help="A setting of Spark.", callback=_pairs)] = None,
 ) -> None:
@@ -137,7 +146,7 @@ def run(
         raise typer.BadParameter("give either --at or --until, not both", param_hint="--at")
     moments = (_moment("--at", at), _moment("--until", until))
     _check_engine(engine, master, conf or [])
-    asked = engine_named(engine, master, conf or [])
+    asked = engine_named(engine, master, conf or [], not no_laws, without or ())
     chosen = format_ or (BY_SUFFIX.get(out.suffix.lower()) if out is not None else None) or "table"
     if chosen == "parquet" and out is None:
         raise typer.BadParameter("parquet is written to a file; add --out PATH", param_hint="--format")
@@ -172,6 +181,8 @@ def start(
     allow_unbounded_state: Annotated[
         bool, typer.Option("--allow-unbounded-state", help="Also queries that keep all that comes.")
     ] = False,
+    no_laws: NoLaws = False,
+    without: Without = None,
     master: Annotated[str | None, typer.Option(metavar="M", help="Spark's master.")] = None,
     conf: Annotated[list[str] | None, typer.Option(metavar="K=V", help="A setting of Spark.", callback=_pairs)] = None,
 ) -> None:
@@ -195,6 +206,7 @@ def start(
                 on_progress=report,
                 master=master,
                 conf={k: v for k, _, v in (pair.partition("=") for pair in conf or [])},
+                rules=_rules(no_laws, without),
             )
     raise typer.Exit(status)
 
@@ -205,6 +217,8 @@ def explain(
     dialect: Dialect = None,
     spark: Annotated[bool, typer.Option("--spark", help="Also Spark's physical plans; reads the sources.")] = False,
     json: Annotated[bool, typer.Option("--json", help="The same as JSON, for programs.")] = False,
+    no_laws: NoLaws = False,
+    without: Without = None,
     master: Annotated[str | None, typer.Option(metavar="M", help="Spark's master.")] = None,
     conf: Annotated[list[str] | None, typer.Option(metavar="K=V", help="A setting of Spark.", callback=_pairs)] = None,
 ) -> None:
@@ -213,12 +227,13 @@ def explain(
 
     with _reported_errors():
         (source,) = read_all([file], dialect, asked=True)
-        engine = SparkEngine(master, tuple(pair.partition("=")[::2] for pair in conf or [])) if spark else None
+        settings = tuple(pair.partition("=")[::2] for pair in conf or [])
+        engine = SparkEngine(master, settings, not no_laws, tuple(without or ())) if spark else None
         explained: list[Explained] = []
         for k, query in enumerate(source.script.queries):
             with errors_of(file):
                 question = Question(k + 1, file, source.folder, query, None, source.wishes.until)
-                explained.append(Explained.of(question, engine))
+                explained.append(Explained.of(question, engine, _rules(no_laws, without)))
         print(json_text(explained) if json else as_text(explained))
         sys.stdout.flush()
 
@@ -239,6 +254,20 @@ def draw(
         picture = drawn(source, out, end)
         spare_inputs([source], [out])
         write_all({out: picture})
+
+
+@app.command(epilog="Example: astralq laws select_through_window --trials 1000")
+def laws(
+    names: Annotated[list[str] | None, typer.Argument(metavar="[LAW]...", hidden=True)] = None,
+    trials: Annotated[int, typer.Option(metavar="N", help="On how many random queries each is tried.", min=1)] = 200,
+    seed: Annotated[int, typer.Option(metavar="S", help="The first of their seeds.")] = 0,
+) -> None:
+    """Try the laws of the optimizer on random queries, against the model."""
+    from astralq.cli.laws import tried_laws
+
+    with _reported_errors():
+        if not tried_laws(names or [], trials, seed):
+            raise typer.Exit(1)
 
 
 @app.command(epilog="Example: astralq demo --keep ocean")
@@ -272,6 +301,22 @@ def _reported_errors() -> Iterator[None]:
     except OSError as e:
         print(f"astralq: the answer cannot be written: {e.strerror or e}", file=sys.stderr)
         raise typer.Exit(2) from None
+
+
+def _known_laws(names: list[str] | None) -> list[str]:
+    from astralq.laws.optimize import rules_without
+
+    try:
+        rules_without(names or ())
+    except AstralError as e:
+        raise typer.BadParameter(f"{e.message}; {e.hint}" if e.hint else e.message) from None
+    return names or []
+
+
+def _rules(no_laws: bool, without: list[str] | None) -> tuple[Rule, ...]:
+    from astralq.laws.optimize import rules_without
+
+    return rules_without(without or (), laws=not no_laws)
 
 
 def _period(option: str, value: str) -> Duration:

@@ -14,7 +14,6 @@ from astralq.algebra.answers import answer_columns
 from astralq.algebra.base import Operator
 from astralq.algebra.observation import check_ends
 from astralq.algebra.sources import Origin, RelationSource, SensedSource, StreamSource
-from astralq.algebra.state import kept_state, unbounded
 from astralq.cli.look import Look, Source, are_set_aside, look_at, refusals
 from astralq.cli.scripts import CommandError, read_all, shown
 from astralq.cli.scripts import Source as QueryFile
@@ -23,6 +22,7 @@ from astralq.errors import AstralError, DataError, Span
 from astralq.io.declared import check_sink
 from astralq.io.files import described, source_files
 from astralq.language import Declared, Statement
+from astralq.laws.optimize import optimize
 from astralq.printing.answers import Answer
 
 
@@ -111,13 +111,14 @@ def _report(file: _File, read: QueryFile, query: Statement) -> Iterator[str]:
         yield _source_line(file, source)
     if query.sink is not None:
         yield f"into     {_origin(query.sink)}"
-    for kept in [str(k) for k in kept_state(operator)] or ["nothing"]:
+    optimized = optimize(operator)
+    for kept in [str(k) for k in optimized.kept] or ["nothing"]:
         yield f"kept     {kept}"
     looks = [file.look(s) for s in sources]
     run = [e for look in looks for e in look.run]
     run += [*refusals(partial(check_ends, operator, query.t0, read.wishes.until)), *_written_by_run(file, query)]
     start = [e for look in looks for e in look.start]
-    start += [*unbounded(operator), *refusals(partial(_followed_by_sink, query.sink))]
+    start += [*optimized.unbounded, *refusals(partial(_followed_by_sink, query.sink))]
     if wrong := [s.name for s, look in zip(sources, looks, strict=True) if look.problems]:
         unusable: list[AstralError] = [DataError(f"{', '.join(wrong)} cannot be used as it is declared")]
         run = run or unusable

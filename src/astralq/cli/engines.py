@@ -25,7 +25,7 @@ from astralq.timeline import EPOCH, BatchId, Instant
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
-    from astralq.plan.answer import Plan
+    from astralq.plan.explain import Explanation
     from astralq.plan.facts import Times
     from astralq.spark.engine import Answered
 
@@ -38,11 +38,13 @@ class CommandEngine(Protocol):
     def answer(self, question: Question) -> Answer: ...
 
 
-def engine_named(name: str, master: str | None, conf: Sequence[str]) -> CommandEngine:
-    """The engine with its settings, k=v."""
+def engine_named(
+    name: str, master: str | None, conf: Sequence[str], laws: bool = True, without: Sequence[str] = ()
+) -> CommandEngine:
+    """The engine with its settings, k=v; the model knows no laws."""
     if name == "model":
         return ModelEngine()
-    return SparkEngine(master, tuple(pair.partition("=")[::2] for pair in conf))
+    return SparkEngine(master, tuple(pair.partition("=")[::2] for pair in conf), laws, tuple(without))
 
 
 def _wants_state(question: Question) -> bool:
@@ -80,13 +82,15 @@ class SparkEngine:
 
     master: str | None = None
     conf: tuple[tuple[str, str], ...] = ()
+    laws: bool = True
+    without: tuple[str, ...] = ()
 
     @cached_property
     def engine(self) -> Any:
         from astralq.spark import Engine
         from astralq.spark.session import session
 
-        return Engine(session(self.master, dict(self.conf)))
+        return Engine(session(self.master, dict(self.conf)), laws=self.laws, without=self.without)
 
     def answer(self, question: Question) -> Answer:
         answered = self.answered(question)
@@ -114,14 +118,20 @@ class SparkEngine:
             )
             return answered
 
-    def plan(self, question: Question) -> tuple[Plan, str]:
-        """The plan, and Spark's own: of the tables that are computed once, and of the answer."""
+    def explanation(self, question: Question) -> Explanation:
+        """Laws, plan, and Spark's own plans: of the tables that are computed once, and of the answer."""
+        from astralq.plan.explain import Explanation
+        from astralq.spark.batch import Batch
         from astralq.spark.error_translation import translated_errors
         from astralq.spark.plans import physical_plans
 
         query = question.statement
         with translated_errors(), question.translated_source_errors():
-            return physical_plans(query.operator, self._frames(question), query.t0, question.end)
+            frames = self._frames(question)
+            batch = Batch(query.operator, frames, query.t0, question.end, rules=self.engine.rules)
+            plan, physical = physical_plans(batch)
+        assert batch.optimized is not None
+        return Explanation(batch.optimized, plan, query.t0, batch.facts.rows, physical)
 
     @property
     def _cores(self) -> int:
@@ -166,6 +176,11 @@ def _times_in_footers(question: Question) -> dict[tuple[str, Instant], Times]:
         if said is not None and start <= said.first:
             known[op.name, start] = Times(BatchId(Instant(said.first), 0), Instant(said.last), said.rows)
     return known
+
+
+def rows_in_footers(question: Question) -> dict[str, int]:
+    """How many rows the parquet files of a query's streams have."""
+    return {name: times.rows for (name, _), times in _times_in_footers(question).items()}
 
 
 def _is_text(source: StreamSource | RelationSource) -> bool:

@@ -5,15 +5,17 @@ from __future__ import annotations
 import os
 import signal
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from astralq.algebra.sources import RelationSource, SensedSource, StreamSource
-from astralq.algebra.state import check_bounded
 from astralq.cli.scripts import Source, errors_of
 from astralq.language.script import Statement
+from astralq.laws.optimize import optimize
+from astralq.laws.rule import Rule
+from astralq.laws.rules import RULES
 from astralq.timeline import Duration
 
 if TYPE_CHECKING:
@@ -39,6 +41,7 @@ def start_all(
     on_progress: Callable[[RunProgress], None],
     master: str | None,
     conf: dict[str, str],
+    rules: Sequence[Rule] = RULES,
 ) -> int:
     """Runs all queries of a file until they end or are stopped; returns the exit status."""
     from astralq.runtime.queries import ContinuousQuery
@@ -52,11 +55,13 @@ def start_all(
     with errors_of(source.file), translated_errors():
         if not allow_unbounded_state:
             for statement in statements:
-                check_bounded(statement.operator)
+                optimize(statement.operator, rules).check_bounded()
         sinks = [printed if s.sink is None else sink_of(s.sink, source.folder, write_text_file) for s in statements]
         spark = session(master, conf | connector(statements, conf))
         run = ContinuousRun(spark, checkpoint, Settings(trigger, idle, once), on_progress=on_progress)
-        queries = [ContinuousQuery(str(s.number), s.operator, s.t0, source.folder, s.sink) for s in statements]
+        queries = [
+            ContinuousQuery(str(s.number), s.operator, s.t0, source.folder, s.sink, rules=rules) for s in statements
+        ]
         run.open(list(zip(queries, sinks, strict=True)))
         with stopped_by_signals(run.ask_to_stop) as signals:
             try:

@@ -132,7 +132,8 @@ class Printer:
             case StreamSource() | RelationSource() | SensedSource():
                 return self._source(op)
             case Tick():
-                assert isinstance(op.child, StreamSource | RelationSource | SensedSource)
+                if not isinstance(op.child, StreamSource | RelationSource | SensedSource):
+                    raise _no_form(op)
                 return self._source(op.child)
             case StartedAt():
                 return self._view(op)

@@ -103,17 +103,22 @@ def _joined(op: Join, left: float, right: float) -> float:
 
 
 def joined_rows(left: float, right: float, conditions: list[Expr]) -> float:
-    """About how many pairs of two sides satisfy all conditions: by an equality of columns each row of the larger side
-    finds one partner."""
+    """About how many pairs of two sides satisfy all conditions."""
     pairs = left * right
     keyed = False
     for c in conditions:
         if _is_key(c):
-            pairs = pairs * selectivity(c) if keyed else pairs / max(left, right, 1.0)
+            pairs = pairs * selectivity(c) if keyed else pairs / key_values(left, right)
             keyed = True
         else:
             pairs *= selectivity(c)
     return pairs
+
+
+def key_values(left: float, right: float) -> float:
+    """About how many different values a key has that two sides are joined by: as many as the smaller side has rows, as
+    where one of them lists the keys; but not only a handful where the other one is large."""
+    return max(min(left, right), max(left, right) ** 0.5, 1.0)
 
 
 def _is_key(condition: Expr) -> bool:

@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 
 from astralq.algebra.base import Operator
 from astralq.algebra.observed import Observed, observed
+from astralq.algebra.state import Kept, kept_state, unbounded
 from astralq.errors import PlanError, nearest
 from astralq.laws.invariants import LawError, check
 from astralq.laws.lower import lower
@@ -30,10 +31,33 @@ class Step:
 class Optimized:
     """A query in core operators, before and after the laws, with the steps between and the refusals that were close."""
 
-    before: Operator
+    query: Operator  # as it was written
+    before: Operator  # in core operators
     after: Operator
     steps: tuple[Step, ...] = ()
     refusals: tuple[Refusal, ...] = ()
+
+    @property
+    def kept_before(self) -> list[Kept]:
+        """What a continuous run would keep without laws."""
+        return kept_state(self.query)
+
+    @property
+    def kept(self) -> list[Kept]:
+        """What a continuous run keeps."""
+        return kept_state(self.after) if self.steps else self.kept_before
+
+    @property
+    def unbounded(self) -> list[PlanError]:
+        """For each operator whose state would grow for ever, the error that says so, in the query's own words."""
+        if all(k.bounded for k in self.kept):
+            return []
+        return unbounded(self.query) or unbounded(self.after)
+
+    def check_bounded(self) -> None:
+        """An error that names the operator, and what to write instead, if the state would grow for ever."""
+        for error in self.unbounded:
+            raise error
 
 
 def rules_without(names: Collection[str] = (), *, laws: bool = True) -> tuple[Rule, ...]:
@@ -75,7 +99,7 @@ def optimize(query: Operator, rules: Sequence[Rule] = RULES, rows: Mapping[str, 
                     raise _oscillation(steps[seen[current] :], current)
                 seen[current] = len(steps)
         if len(steps) == count:
-            return Optimized(before, current, tuple(steps), tuple(refusals))
+            return Optimized(query, before, current, tuple(steps), tuple(refusals))
 
 
 def _applied(

@@ -26,10 +26,10 @@ class Holds(Enum):
 
 
 UNOBSERVED = {
-    Holds.UP_TO_PHI: ("φ is not observed", "something above looks at φ itself, which this law changes"),
-    Holds.UP_TO_ORDER: ("order is not observed", "something above looks at the order, which this law changes"),
+    Holds.UP_TO_PHI: ("φ is not observed", "nobody above looks at φ itself"),
+    Holds.UP_TO_ORDER: ("order is not observed", "nobody above looks at the order"),
 }
-"""The side condition that every law has that does not hold exactly: its name, and what is said where it is broken."""
+"""The side condition that every law has that does not hold exactly: its name, and what it says."""
 
 
 @dataclass(frozen=True)
@@ -130,5 +130,6 @@ class Rule:
         seen = site.observed
         phi = seen.phi or "_n" in seen.columns
         broken = phi if self.holds is Holds.UP_TO_PHI else phi or seen.order or seen.positions
-        name, why = UNOBSERVED[self.holds]
-        return new if site.require(name, not broken, why, op.label) else None
+        name, _ = UNOBSERVED[self.holds]
+        what = "φ itself" if self.holds is Holds.UP_TO_PHI else "the order"
+        return new if site.require(name, not broken, f"somebody above looks at {what}", op.label) else None

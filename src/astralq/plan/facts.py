@@ -57,6 +57,11 @@ class Facts:
     measured: dict[str, list[Row]] = field(default_factory=dict)  # by digest of the table that was measured
     few_rows: int = FEW_ROWS
 
+    @property
+    def rows(self) -> dict[str, int]:
+        """How many rows sources have, of those of which it is known."""
+        return {name: t.rows + t.before for (name, _), t in self.times.items()}
+
     def stamp(self, source: Source) -> Collection[str]:
         """The columns of a stamp that a source's rows bring; as long as nobody knows, those that it needs."""
         if source.name in self.stamps or isinstance(source, RelationSource):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
@@ -14,7 +14,9 @@ from astralq.algebra.sneeql import Scan
 from astralq.algebra.sources import Origin, RelationSource, SensedSource, StreamSource, Validity
 from astralq.algebra.ticks import Tick
 from astralq.errors import PlanError
-from astralq.laws.lower import lower
+from astralq.laws.optimize import optimize
+from astralq.laws.rule import Rule
+from astralq.laws.rules import RULES
 from astralq.plan.state.store import Metadata
 from astralq.runtime.checkpoint.folders import CheckpointError
 from astralq.runtime.checkpoint.records import Record
@@ -34,6 +36,7 @@ class ContinuousQuery:
     folder: Path
     sink: Origin | None = None
     plan: Operator | None = None  # the core operators that it started with; None if it has not started yet
+    rules: Sequence[Rule] = field(default=RULES, compare=False, repr=False)
 
     def __post_init__(self) -> None:
         """State tables are named by digests, so every function in the query needs a name, and no two the same."""
@@ -44,8 +47,8 @@ class ContinuousQuery:
 
     @cached_property
     def core(self) -> Operator:
-        """The core operators that it is planned by: those that it started with."""
-        return lower(self.operator) if self.plan is None else self.plan
+        """The core operators that it is planned by, after laws: those that it started with."""
+        return optimize(self.operator, self.rules).after if self.plan is None else self.plan
 
     @property
     def plan_text(self) -> str:

@@ -1,4 +1,4 @@
-"""A batch run on Spark: facts in one job, a plan made of them, what it still has to measure, and the answer."""
+"""A batch run on Spark: facts in one job, laws, a plan, what it still has to measure, and the answer."""
 
 from __future__ import annotations
 
@@ -9,7 +9,9 @@ from pyspark.sql import DataFrame
 
 from astralq.algebra.base import Kind, Operator
 from astralq.algebra.sources import RelationSource
-from astralq.laws.lower import lower
+from astralq.laws.optimize import Optimized, optimize
+from astralq.laws.rule import Rule
+from astralq.laws.rules import RULES
 from astralq.plan.answer import Plan, plan_history, plan_state
 from astralq.plan.facts import FEW_ROWS, Facts, learn, measures
 from astralq.plan.run import BatchRun
@@ -30,11 +32,13 @@ class Batch:
     at: Instant | None = None
     few_rows: int = FEW_ROWS
     facts: Facts = field(default_factory=Facts)
+    rules: Sequence[Rule] = RULES
+    optimized: Optimized | None = None  # the query of the last plan
     execution: Execution | None = None  # of the last plan
 
     def plan(self) -> Plan:
         """The plan of the answer; what it has to know of the data is asked for first."""
-        query = lower(self.query)
+        query = optimize(self.query, self.rules).after
         given = Given(self.frames)
         self.facts.stamps = given.prepare(query)
         self.facts.few_rows = self.few_rows
@@ -42,11 +46,13 @@ class Batch:
         asked = measures(query, self.t0, self.facts)
         for key, rows in zip(asked, asking.measure(list(asked.values())), strict=True):
             learn(self.facts, key, rows[0])
+        self.optimized = optimize(self.query, self.rules, self.facts.rows)
         self.execution = Execution(given, given.session, self._planned().one_partition)
         return complete(self._planned, self.facts, self.execution)
 
     def _planned(self) -> Plan:
-        run = BatchRun(self.query, self.facts, self.t0, self.until if self.at is None else self.at)
+        assert self.optimized is not None
+        run = BatchRun(self.optimized.after, self.facts, self.t0, self.until if self.at is None else self.at)
         if self.at is not None and run.query.kind is not Kind.STREAM:
             return plan_state(run, self.at)
         return plan_history(run)

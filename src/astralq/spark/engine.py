@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
@@ -17,6 +17,7 @@ from astralq.algebra.set_aside import SetAsideWarning
 from astralq.algebra.sources import RelationSource, StreamSource
 from astralq.errors import DataError, PlanError, SchemaError
 from astralq.language.script import read_script
+from astralq.laws.optimize import Optimized, rules_without
 from astralq.plan.aggregate.limbs import Range
 from astralq.plan.answer import Plan
 from astralq.plan.facts import FEW_ROWS, Facts, Times
@@ -34,10 +35,11 @@ _WIDENED = {"tinyint": "int", "smallint": "int", "float": "double", "timestamp_n
 
 @dataclass(frozen=True)
 class Answered:
-    """An answer as a DataFrame, with the plan that it is computed by."""
+    """An answer as a DataFrame, with what the laws made of its query, and the plan that it is computed by."""
 
     df: DataFrame
     plan: Plan
+    optimized: Optimized
 
 
 class Engine:
@@ -60,8 +62,11 @@ class Engine:
     <BLANKLINE>
     """
 
-    def __init__(self, spark: SparkSession, *, few_rows: int = FEW_ROWS) -> None:
-        """`few_rows`: up to how many rows a run reads its sources into one partition."""
+    def __init__(
+        self, spark: SparkSession, *, few_rows: int = FEW_ROWS, laws: bool = True, without: Collection[str] = ()
+    ) -> None:
+        """`few_rows`: up to how many rows a run reads its sources into one partition. `laws`: whether queries are
+        rewritten, and `without` which laws."""
         zone = spark.conf.get("spark.sql.session.timeZone")
         if zone not in ("UTC", "Etc/UTC", "Z", "GMT"):
             raise PlanError(
@@ -75,6 +80,7 @@ class Engine:
             )
         self.spark = spark
         self.few_rows = few_rows
+        self.rules = rules_without(without, laws=laws)
         self._frames: dict[str, DataFrame] = {}
         self._ranges: dict[tuple[str, int], Range] = {}
 
@@ -212,9 +218,10 @@ class Engine:
         if at is not None and until is not None:
             raise PlanError("both a state and a history are asked for", hint="give either at or until")
         facts = Facts(ranges={} if ranges is None else ranges, times=dict(times or {}))
-        batch = Batch(query, frames, t0, until, at, self.few_rows, facts)
+        batch = Batch(query, frames, t0, until, at, self.few_rows, facts, self.rules)
         plan = batch.plan()
-        return Answered(batch.answer(plan), plan)
+        assert batch.optimized is not None
+        return Answered(batch.answer(plan), plan, batch.optimized)
 
 
 def _schema_of(df: DataFrame, location: Location | None) -> Schema:

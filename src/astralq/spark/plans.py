@@ -4,15 +4,13 @@ from __future__ import annotations
 
 import io
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import redirect_stdout
 
 from pyspark.sql import DataFrame
 
-from astralq.algebra.base import Operator
 from astralq.plan.answer import Plan
 from astralq.spark.batch import Batch
-from astralq.timeline import Instant
 
 
 def plan_of(df: DataFrame) -> str:
@@ -33,11 +31,8 @@ def _physical(batch: Batch, plan: Plan) -> list[str]:
     return [plan_of(df) for df in (*batch.materialized, answer)]
 
 
-def physical_plans(
-    query: Operator, frames: Mapping[str, DataFrame], t0: Instant | None, until: Instant | None
-) -> tuple[Plan, str]:
+def physical_plans(batch: Batch) -> tuple[Plan, str]:
     """The plan of a query, and all of Spark's, with a heading for each."""
-    batch = Batch(query, frames, t0, until)
     plan = batch.plan()
     plans = _physical(batch, plan)
     headings = [f"computed once, {k} of {len(plans) - 1}" for k in range(1, len(plans))]

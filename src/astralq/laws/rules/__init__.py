@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from astralq.laws.rule import Rule
 from astralq.laws.rules import (
+    band_order,
     bound_by_window,
     dead_columns,
     distinct_over_keys,
@@ -31,6 +32,7 @@ from astralq.laws.rules import (
 RULES: tuple[Rule, ...] = tuple(
     Rule.of(module)
     for module in (
+        band_order,
         fold_constants,
         merge_projections,
         merge_selections,
@@ -45,6 +47,7 @@ RULES: tuple[Rule, ...] = tuple(
         join_condition_to_sides,
         select_through_lookup,
         select_through_window,
+        join_order,  # before projections stand between joins
         distinct_over_keys,
         project_through_streamer,
         project_through_window,
@@ -52,6 +55,5 @@ RULES: tuple[Rule, ...] = tuple(
         lookup_batches,
         bound_by_window,
         time_as_attribute,
-        join_order,
     )
 )

@@ -20,7 +20,7 @@ from astralq.algebra.relational import Join, JoinKind, Product
 from astralq.expr.conditions import conjunction, conjuncts
 from astralq.expr.nodes import TRUE, Call, Column, Expr
 from astralq.expr.safety import can_fail
-from astralq.laws.estimate import selectivity
+from astralq.laws.estimate import key_values, selectivity
 from astralq.laws.rule import Holds, Refused, Site
 from astralq.laws.samples import C, Random
 from astralq.laws.shapes import CANNOT_FAIL, names
@@ -103,7 +103,8 @@ class _Chain:
 
     def _selectivity(self, c: Expr) -> float:
         if isinstance(c, Call) and c.function in ("=", "<=>") and all(isinstance(x, Column) for x in c.args):
-            return 1 / max(self.rows[self.place(n)] for n in c.columns)
+            a, b = self.span(c)
+            return 1 / key_values(self.rows[a], self.rows[b - 1])
         return selectivity(c)
 
     def cost(self, op: Operator) -> float:

@@ -13,8 +13,9 @@ from astralq.algebra.base import Operator
 from astralq.algebra.relational import Select
 from astralq.algebra.retention import holds_all_at_once
 from astralq.algebra.schedules import Measure
+from astralq.algebra.scopes import Back, BatchStart
 from astralq.algebra.sneeql import RowWindows, TimeWindows
-from astralq.algebra.windows import Window, range_, rows, unbounded
+from astralq.algebra.windows import Window, WindowSpec, range_, rows, unbounded
 from astralq.expr.conditions import conjunction
 from astralq.expr.nodes import Expr
 from astralq.expr.parse import expression
@@ -41,13 +42,13 @@ def rewrite(op: Operator, site: Site) -> Operator | None:
 
             def fits(c: Expr) -> bool:
                 by_key = bool(partition) and c.columns <= partition
-                return site.require(BY_TIME, free or by_key, _why(c, str(spec)), op.label)
+                return site.require(BY_TIME, free or by_key, _why(c, str(spec), _rows(spec)), op.label)
 
         case Select(TimeWindows(stream) | RowWindows(stream) as window):
             by_time = isinstance(window, TimeWindows)
 
             def fits(c: Expr) -> bool:
-                return site.require(BY_TIME, by_time, _why(c, window.label.removeprefix("WINDOWS ")), op.label)
+                return site.require(BY_TIME, by_time, _why(c, window.label.removeprefix("WINDOWS "), None), op.label)
 
         case _:
             return None
@@ -55,10 +56,20 @@ def rewrite(op: Operator, site: Site) -> Operator | None:
     return selected(window.with_children(selected(stream, moved)), kept) if moved else None
 
 
-def _why(condition: Expr, window: str) -> str:
-    return (
-        f"not pushed below {window}: the rows with {condition} among those are not those of the rows with {condition}"
-    )
+def _rows(spec: WindowSpec) -> str | None:
+    """Which rows a window by rows has, in words."""
+    match spec.scope.lo:
+        case BatchStart():
+            return "last batch"
+        case Back(amount) if spec.scope.measure is Measure.POSITION:
+            return "last row" if amount == 0 else f"last {amount + 1} rows"
+    return None
+
+
+def _why(condition: Expr, window: str, held: str | None) -> str:
+    if held is None:
+        return f"not pushed below {window}: it counts the rows without {condition}, too"
+    return f"not pushed below {window}: what has {condition} of the {held} is not the {held} of what has {condition}"
 
 
 REFUSED = (
