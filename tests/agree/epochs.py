@@ -12,6 +12,7 @@ from pyspark.sql import functions as F  # noqa: N812
 from astralq.algebra.answers import answer_columns
 from astralq.algebra.base import HasOperator, Operator, operator_of
 from astralq.algebra.sources import RelationSource, StreamSource
+from astralq.laws.optimize import optimize
 from astralq.model import Data
 from astralq.model.sources import read_relation, receive
 from astralq.schema import BIGINT, Attribute
@@ -75,9 +76,10 @@ def in_epochs(
 ) -> Rows:
     """The answers of epochs that end at these watermarks, one behind the other; each is said to have so many rows.
 
-    `set_aside` gets the changes of logs that found nothing.
+    `set_aside` gets the changes of logs that found nothing. The query is rewritten by the engine's laws, as a
+    continuous run does when it starts.
     """
-    op = operator_of(query)
+    op = optimize(operator_of(query), engine.rules).after
     store = InSession(always_compact)
     metadata: dict[str, Any] = {}
     whole = frames(engine.spark, op, data)

@@ -99,7 +99,7 @@ def _case(rule: Rule, case: Refused) -> list[str]:
 
 def sides(rule: Rule, case: Refused) -> tuple[Operator, Operator]:
     """The query, and what the law makes of it without the condition; band joins as they are written."""
-    forced, _ = rewritten(rule, lower(case.operator), [case.breaks])
+    forced, _ = rewritten(rule, lower(case.operator), [case.breaks], case.rows)
     assert forced is not None
     return case.operator, _raised(forced)
 

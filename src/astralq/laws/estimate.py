@@ -5,6 +5,7 @@ They choose between plans that give the same answer; nothing that is shown depen
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 
 from astralq.algebra.base import Operator
@@ -118,7 +119,7 @@ def joined_rows(left: float, right: float, conditions: list[Expr]) -> float:
 def key_values(left: float, right: float) -> float:
     """About how many different values a key has that two sides are joined by: as many as the smaller side has rows, as
     where one of them lists the keys; but not only a handful where the other one is large."""
-    return max(min(left, right), max(left, right) ** 0.5, 1.0)
+    return max(min(left, right), math.sqrt(max(left, right)), 1.0)
 
 
 def _is_key(condition: Expr) -> bool:

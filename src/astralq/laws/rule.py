@@ -42,6 +42,7 @@ class Refused:
     data: Data
     why: str
     until: Instant | None = None  # where the run ends, if not with the data
+    rows: Mapping[str, int] = field(default_factory=dict)  # what sources are taken to have, where the law asks for it
 
     @property
     def operator(self) -> Operator:

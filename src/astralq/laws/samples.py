@@ -97,6 +97,10 @@ class Random:
             "K": self._log(6),
         }
 
+    def sizes(self) -> dict[str, int]:
+        """How many rows sources are taken to have: laws that choose by cost then choose in both directions."""
+        return {name: self.one([10, 1_000, 1_000_000]) for name in "SUWPCVLK"}
+
     def _value(self) -> int | None:
         return None if self.chance(0.15) else self.number(0, 3)
 

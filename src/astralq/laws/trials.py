@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from astralq.algebra.base import Operator
@@ -91,12 +91,14 @@ def answer(query: Operator, data: Data, until: Instant | None = None) -> Answer:
     return rows
 
 
-def rewritten(rule: Rule, query: Operator, forced: Sequence[str] = ()) -> tuple[Operator | None, list[Refusal]]:
+def rewritten(
+    rule: Rule, query: Operator, forced: Sequence[str] = (), rows: Mapping[str, int] | None = None
+) -> tuple[Operator | None, list[Refusal]]:
     """The query after one use of a rule, at the first place where it fits; and what was refused."""
     refusals: dict[Refusal, None] = {}
     for place, (op, seen) in enumerate(places(query)):
         try:
-            new = attempt(rule, op, Site(seen, forced=forced), refusals)
+            new = attempt(rule, op, Site(seen, rows or {}, forced), refusals)
             if new is not None:
                 return replaced(query, place, new), list(refusals)
         except (LawError, PlanError):
@@ -115,17 +117,17 @@ def trials(rule: Rule, count: int, seed: int = 0, *, most: int = 20) -> Tried:
     for number in range(seed, seed + count):
         random = Random(number)
         query = lower(random.above(rule.drawn(random)))
-        data = random.data()
-        _try(tried, query, data, most)
+        _try(tried, query, random.data(), random.sizes(), most)
     for refused in rule.refused:
         tried.broken.setdefault(refused.breaks, [])
-        _force(tried, lower(refused.operator), refused.data, refused.breaks, refused.until)
+        query = lower(refused.operator)
+        _force(tried, query, refused.data, refused.rows, refused.breaks, refused.until)
     return tried
 
 
-def _try(tried: Tried, query: Operator, data: Data, most: int) -> None:
+def _try(tried: Tried, query: Operator, data: Data, rows: Mapping[str, int], most: int) -> None:
     rule = tried.rule
-    new, refusals = rewritten(rule, query)
+    new, refusals = rewritten(rule, query, rows=rows)
     if new is not None:
         tried.fired += 1
         if answer(query, data) != answer(new, data):
@@ -133,10 +135,17 @@ def _try(tried: Tried, query: Operator, data: Data, most: int) -> None:
     for condition in dict.fromkeys(r.condition for r in refusals):
         tried.refused[condition] = tried.refused.get(condition, 0) + 1
         if len(tried.broken.get(condition, [])) < most:
-            _force(tried, query, data, condition)
+            _force(tried, query, data, rows, condition)
 
 
-def _force(tried: Tried, query: Operator, data: Data, condition: str, until: Instant | None = None) -> None:
-    new, _ = rewritten(tried.rule, query, [condition])
+def _force(
+    tried: Tried,
+    query: Operator,
+    data: Data,
+    rows: Mapping[str, int],
+    condition: str,
+    until: Instant | None = None,
+) -> None:
+    new, _ = rewritten(tried.rule, query, [condition], rows)
     if new is not None and answer(query, data, until) != answer(new, data, until):
         tried.broken.setdefault(condition, []).append(Counterexample(query, new, data, until))

@@ -22,8 +22,9 @@ from astralq.expr.nodes import TRUE, Call, Column, Expr
 from astralq.expr.safety import can_fail
 from astralq.laws.estimate import key_values, selectivity
 from astralq.laws.rule import Holds, Refused, Site
-from astralq.laws.samples import C, Random
+from astralq.laws.samples import C, K, L, Random
 from astralq.laws.shapes import CANNOT_FAIL, names
+from astralq.timeline import Instant
 
 LAW = "(R ⋈ Q) ⋈ P ≡ R ⋈ (Q ⋈ P); the same for ×"
 PAPERS = "001 P8"
@@ -174,15 +175,16 @@ def _mirrored(op: Operator) -> Order:
     raise AssertionError(order)
 
 
-_D = C.rename({"a": "c", "b": "d"})
-_E = C.rename({"a": "e", "b": "f"})
+_D = K.rename({"a": "c", "b": "d"})
+_E = L.rename({"a": "e", "b": "f"})
 REFUSED = (
     Refused(
         "a division that no pair needs",
         CANNOT_FAIL,
-        C.join(_D, on="a = c AND b > 5").join(_E.where("e = 1"), on="c = e AND 1 / f > d"),
-        {"C": [(1, 0)]},
+        C.join(_D, on="a = c AND b > 5").join(_E, on="c = e AND 1 / f > d"),
+        {"C": [(1, 0)], "K": [(1, 1, "+", Instant(1))], "L": [(1, 0, "+", Instant(1))]},
         "the first join is empty, so that nobody divides by 0; joined first, the other two divide",
+        rows={"C": 1_000_000, "K": 1_000_000, "L": 10},
     ),
 )
 
