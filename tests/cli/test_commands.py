@@ -6,13 +6,19 @@ import json
 import signal
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
-from astralq import rows
+from astralq import range_, rows
+from astralq.algebra.base import Operator
+from astralq.algebra.relational import Select
+from astralq.algebra.windows import Window
 from astralq.errors import AstralError, Span
 from astralq.language import ScriptError
+from astralq.laws.rule import Site
+from astralq.laws.rules import RULES
 from tests.cli.support import READINGS, Desk, astralq, printed, readings, refused
 from tests.processes import PATIENCE, wait_until
 from tests.support import sec
@@ -234,3 +240,46 @@ def test_an_interrupt_ends_with_status_130_and_without_a_traceback(tmp_path: Pat
     out, err = p.communicate(timeout=PATIENCE)
     assert (p.returncode, out, err) == (130, "", "")
     assert sorted(f.name for f in tmp_path.iterdir()) == ["q.aql", "started"]
+
+
+# Laws
+
+
+def test_a_law_can_be_left_out_by_its_name(desk: Desk) -> None:
+    file = desk.file("q.aql", readings()[range_("1 h")].where("sensor = 1"))
+    assert "1. select_through_window" in printed("explain", file)
+    assert "laws\n  none was used" in printed("explain", file, "--without", "select_through_window")
+    assert "laws\n  none was used" in printed("explain", file, "--no-laws")
+
+
+def test_an_unknown_law_is_told_with_the_one_that_is_meant(desk: Desk) -> None:
+    file = desk.file("q.aql", readings()[range_("1 h")])
+    result = astralq("run", file, "--without", "select_through_windows")
+    assert result.exit_code == 2
+    assert "there is no law 'select_through_windows'" in result.stderr
+    assert "select_through_window" in result.stderr
+
+
+def test_the_laws_are_tried_and_counted() -> None:
+    lines = printed("laws", "merge_selections", "--trials", "60").splitlines()
+    assert lines[0] == "merge_selections · 001 §4.1, D30 · holds exactly"
+    assert lines[1] == "  σ_d(σ_c R) ≡ σ_{c ∧ d} R"
+    assert lines[2].startswith("  fired in ")
+    assert lines[2].endswith(", 0 with another answer")
+    assert lines[-1] == "1 law, 1 sound with every condition needed"
+
+
+def test_a_law_that_changes_an_answer_fails_the_command(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A rule without its conditions: any selection goes below any window."""
+    rule = next(r for r in RULES if r.name == "select_through_window")
+
+    def reckless(op: Operator, site: Site) -> Operator | None:
+        match op:
+            case Select(Window(stream, spec), condition):
+                return Window(Select(stream, condition), spec)
+        return None
+
+    monkeypatch.setattr("astralq.cli.laws.RULES", (replace(rule, rewrite=reckless),))
+    result = astralq("laws", "--trials", "60")
+    assert result.exit_code == 1
+    assert "the law select_through_window: it is unsound" in result.stderr

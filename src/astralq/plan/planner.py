@@ -92,7 +92,8 @@ class Planner:
         run = self.run
         match op:
             case StreamSource() | SensedSource():
-                return streams.from_start(rows.received(op, run.scan(op)), run.t0, run.until)
+                scan = rows.bounded(op, run.scan(op), run.t0_or_none, run.until)
+                return streams.from_start(rows.received(op, scan), run.t0, run.until)
             case StartedAt():
                 inner = Planner(_inner_run(op, run)).stream(op.child)
                 return streams.from_start(inner, run.t0, run.until)

@@ -20,6 +20,7 @@ from astralq.language.script import read_script
 from astralq.laws.optimize import Optimized, rules_without
 from astralq.plan.aggregate.limbs import Range
 from astralq.plan.answer import Plan
+from astralq.plan.explain import Explanation
 from astralq.plan.facts import FEW_ROWS, Facts, Times
 from astralq.plan.sql_types import spark_type
 from astralq.schema import Attribute, Location, Schema, parse_type
@@ -170,19 +171,49 @@ class Engine:
         """
         given = {name: q for name, q in sources.items() if not isinstance(q, DataFrame)}
         frames = self._frames | {name: q for name, q in sources.items() if isinstance(q, DataFrame)}
-        t0 = None if start_at is None else instant(start_at)
-        if isinstance(query, str):
-            script = read_script(query, dialect, {name: operator_of(q) for name, q in given.items()})
-            if len(script.queries) != 1:
-                raise PlanError(f"the text has {len(script.queries)} queries", hint="run one at a time")
-            statement = script.queries[0]
-            operator, t0 = statement.operator, statement.t0 if t0 is None else t0
-        else:
-            operator = operator_of(query)
+        operator, t0 = self._bound(query, given, start_at, dialect)
         moments = [None if m is None else instant(m) for m in (at, until)]
         # What is learnt of a DataFrame that the engine keeps is learnt once; others may be new ones each time.
         kept = None if frames != self._frames else self._ranges
         return self.answer(operator, frames, t0=t0, at=moments[0], until=moments[1], ranges=kept)
+
+    def explain(
+        self,
+        query: Query,
+        *,
+        start_at: Moment | None = None,
+        until: Moment | None = None,
+        dialect: str = "astral",
+        **sources: HasOperator,
+    ) -> Explanation:
+        """What the laws make of a query, which of them were refused and why, its plan, and its state: to print, and in
+        a notebook as HTML. Nothing is read: the plan is the one for many rows.
+
+        >>> from astralq.spark.session import session
+        >>> spark = session("local[2]")
+        >>> engine = Engine(spark)
+        >>> rows = spark.sql("SELECT id AS v, timestamp_seconds(id * 10) AS ts FROM range(4)")
+        >>> s = engine.stream_from(rows, timestamp="ts")
+        >>> print(engine.explain("ISTREAM(SELECT * FROM s [RANGE 1 HOUR] WHERE v > 1)", s=s).optimized.after)
+        SELECT v > 1L
+        └─ STREAM stream_1
+        """
+        operator, t0 = self._bound(query, sources, start_at, dialect)
+        end = None if until is None else instant(until)
+        return Explanation.without_data(operator, t0, end, self.rules)
+
+    def _bound(
+        self, query: Query, given: Mapping[str, HasOperator], start_at: Moment | None, dialect: str
+    ) -> tuple[Operator, Instant | None]:
+        """A query's operators and its start: its text is read, and START AT in it counts unless one is given."""
+        t0 = None if start_at is None else instant(start_at)
+        if not isinstance(query, str):
+            return operator_of(query), t0
+        script = read_script(query, dialect, {name: operator_of(q) for name, q in given.items()})
+        if len(script.queries) != 1:
+            raise PlanError(f"the text has {len(script.queries)} queries", hint="run one at a time")
+        statement = script.queries[0]
+        return statement.operator, statement.t0 if t0 is None else t0
 
     def answer(
         self,

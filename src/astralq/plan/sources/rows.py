@@ -13,6 +13,7 @@ from astralq.plan.encoding.tables import Key, RelationTable, StreamTable, attrib
 from astralq.plan.sources import changes
 from astralq.plan.sources.stamps import failing, moment, required
 from astralq.plan.table import Scan, Table
+from astralq.timeline import Instant
 
 Source = StreamSource | SensedSource | RelationSource
 
@@ -24,6 +25,19 @@ def scanned(source: Source, stamp: Collection[str]) -> Scan:
     """A source's rows, with those columns of a stamp that they have."""
     has = () if isinstance(source, RelationSource) else tuple(c for c in STAMP if c in stamp)
     return Scan(source.name, (*attributes(source.declared), *has))
+
+
+def bounded(source: Source, rows: Table, t0: Instant | None, until: Instant | None) -> Table:
+    """The rows of the closed interval [t0, until] of a source whose timestamp is a plain column, so that files outside
+    are not read; `from_start` leaves the others out in any case."""
+    if not isinstance(source, StreamSource) or source.timestamp is None or source.unit is not None:
+        return rows
+    at = col(f"c{source.declared.index(source.timestamp)}")
+    for bound, sign in ((t0, ">="), (until, "<=")):
+        if bound is not None:
+            limit = F.timestamp_micros(long(bound))
+            rows = rows.where(at >= limit if sign == ">=" else at <= limit)
+    return rows
 
 
 def received(source: StreamSource | SensedSource, rows: Table) -> StreamTable:
