@@ -32,8 +32,8 @@ from astralq.timeline import EPOCH, LAST_INDEX, BatchId, Instant
 MANY_ROWS = 2**40
 """How many rows a run is prepared for of which nothing is known, and a continuous one."""
 
-_SMALL_TABLE = 40
-"""Up to how many plan nodes are computed twice in one partition, rather than materialized."""
+_SMALL_TABLE = 8
+"""Up to how many plan nodes are computed twice in one partition, rather than materialized: Spark plans them twice, too."""
 
 
 @dataclass
