@@ -91,7 +91,7 @@ def test_a_refusal_says_why() -> None:
     (why,) = refused(optimize(S[rows(3)].where("v > 20").operator))
     assert why == (
         "select_through_window at SELECT v > 20: not pushed below [ROWS 3]: "
-        "what has v > 20 of the last 3 rows is not the last 3 rows of what has v > 20"
+        "those with v > 20 among the last 3 rows are not the last 3 rows among those"
     )
 
 

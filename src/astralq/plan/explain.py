@@ -80,7 +80,7 @@ class Explanation:
     >>> query = stream("s", "v INT, ts TIMESTAMP", timestamp="ts")[rows(3)].where("v > 20").operator
     >>> print(Explanation.without_data(query, None).sections["laws that were refused"][0])
     select_through_window at SELECT v > 20: not pushed below [ROWS 3]: \
-what has v > 20 of the last 3 rows is not the last 3 rows of what has v > 20
+those with v > 20 among the last 3 rows are not the last 3 rows among those
     """
 
     optimized: Optimized

@@ -33,7 +33,7 @@ MANY_ROWS = 2**40
 """How many rows a run is prepared for of which nothing is known, and a continuous one."""
 
 _SMALL_TABLE = 8
-"""Up to how many plan nodes are computed twice in one partition, rather than materialized: Spark plans them twice, too."""
+"""Up to how many plan nodes are computed twice in one partition, not materialized: Spark plans them twice, too."""
 
 
 @dataclass

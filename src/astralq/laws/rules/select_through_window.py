@@ -69,7 +69,7 @@ def _rows(spec: WindowSpec) -> str | None:
 def _why(condition: Expr, window: str, held: str | None) -> str:
     if held is None:
         return f"not pushed below {window}: it counts the rows without {condition}, too"
-    return f"not pushed below {window}: what has {condition} of the {held} is not the {held} of what has {condition}"
+    return f"not pushed below {window}: those with {condition} among the {held} are not the {held} among those"
 
 
 REFUSED = (
