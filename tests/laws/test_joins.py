@@ -85,10 +85,25 @@ def _both_ways(within: str | None) -> tuple[StreamQuery, StreamQuery]:
     return band(S, band(S2, S3, within), within), band(band(S, S2, within), S3, within)
 
 
-@given(streams(most=5), streams(most=5), streams(most=5))
+one_batch = streams(most=5, batches=1)
+
+
+@given(one_batch, one_batch, one_batch)
 def test_the_instantaneous_join_is_associative(s: Stream, s2: Stream, s3: Stream) -> None:
-    """[001 C5] for d = 0."""
+    """[001 C5] for d = 0, with one batch per instant."""
     assert_equivalent(*_both_ways("0 s"), {"S": s, "S2": s2, "S3": s3})
+
+
+def test_the_instantaneous_join_can_differ_in_order_with_several_batches() -> None:
+    """[001 C5] fails in order for d = 0: of S and S2 the pairs come in two batches, of S2 and S3 in one."""
+    left = S.band(stream("S2", "c INT, d INT"), "0 s", on="a = c").band(stream("S3", "e INT, f INT"), "0 s", on="d = f")
+    inner = stream("S2", "c INT, d INT").band(stream("S3", "e INT, f INT"), "0 s", on="d = f")
+    data = {
+        "S": tuples((1, 0, (1, 0)), (1, 0, (2, 0))),
+        "S2": tuples((1, 0, (2, 5)), (1, 1, (1, 5))),
+        "S3": tuples((1, 2, (0, 5))),
+    }
+    assert_different(left, S.band(inner, "0 s", on="a = c"), data)
 
 
 @given(streams(most=5), streams(most=5), streams(most=5))

@@ -62,6 +62,21 @@ def test_the_command_makes_as_few_jobs_over_csv(normal: SparkSession, tmp_path: 
     assert len(set(jobs.getJobIdsForGroup(None)) - before) <= 3
 
 
+def test_the_queries_of_a_command_read_a_source_once(normal: SparkSession, tmp_path: Path) -> None:
+    """Of three queries the second and the third make one job each: the text is parsed, and its rows and times are
+    known."""
+    (tmp_path / "s.csv").write_text("".join(f"{k % 2},{k},{k * 10}\n" for k in range(6)))
+    query = tmp_path / "q.aql"
+    query.write_text(
+        "CREATE STREAM s (k INT, v INT, ts INT) FROM csv 's.csv' TIMESTAMP BY ts UNIT SECONDS;"
+        "SELECT k, v FROM s WHERE v > 1; SELECT k, v FROM s WHERE v > 2; SELECT k FROM s;"
+    )
+    jobs = normal.sparkContext.statusTracker()
+    before = set(jobs.getJobIdsForGroup(None))
+    assert printed("run", str(query), "--format", "jsonl").count("\n") == 4 + 3 + 6
+    assert len(set(jobs.getJobIdsForGroup(None)) - before) <= 3 + 1 + 1
+
+
 @pytest.mark.parametrize(
     ("query", "jobs"),
     [("SELECT k, v FROM s WHERE v > 1", 1), ("SELECT sum(v) AS total FROM s [RANGE 20 SECONDS]", 2)],

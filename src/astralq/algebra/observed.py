@@ -160,7 +160,8 @@ def _of_sides(op: Operator, seen: Observed) -> list[Observed]:
             # φ and all values of both sides are compared.
             return [Observed(seen.order, False, True, _all(c)) for c in (left, right)]
     assert isinstance(op, ValueSetOperation)
-    return [Observed(op.all, False, False, _all(c)) for c in (left, right)]
+    # With ALL the left side's tuples keep their φ.
+    return [Observed(op.all, False, op.all and seen.phi, _all(left)), Observed(op.all, False, False, _all(right))]
 
 
 def _of_window(op: Window, seen: Observed) -> Observed:

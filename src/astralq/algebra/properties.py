@@ -260,7 +260,8 @@ def _binary(op: Operator, left: Properties, right: Properties) -> Properties:
             # Rows are identified by their values, and by a number where equal ones count.
             kept = op.how is not SetKind.EXCEPT and both.append_only
             keys = frozenset[Key]() if op.all else frozenset([_all(op)])
-            return replace(both, append_only=kept, phi_determines_values=True, keys=keys)
+            steady = left.phi_determines_values if op.all else True
+            return replace(both, append_only=kept, phi_determines_values=steady, keys=keys)
     return both
 
 

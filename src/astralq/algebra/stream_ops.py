@@ -236,10 +236,10 @@ def _with(stream: Operator, place: str, name: str) -> Project:
 
 
 def _band_condition(condition: Expr, names: list[str], left: Operator, limit: Literal | None) -> Expr:
-    """The user's condition and |t' − t| ≤ d."""
+    """|t' − t| ≤ d and the user's condition, which is computed only for pairs that are near."""
     if limit is None:
         return condition
     type_ = left.schema[names[0]].type
     a, b = (Column(type_, n) for n in names)
     near = call("and", call("<=", call("-", a, b), limit), call("<=", call("-", b, a), limit))
-    return near if condition == TRUE else call("and", condition, near)
+    return near if condition == TRUE else call("and", near, condition)

@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
 from astralq.algebra.answers import answer_columns
-from astralq.algebra.base import Kind
+from astralq.algebra.base import Kind, Operator
 from astralq.algebra.observation import check_ends
 from astralq.algebra.sources import RelationSource, SensedSource, StreamSource
 from astralq.cli.answers import Question
@@ -25,6 +26,7 @@ from astralq.timeline import EPOCH, BatchId, Instant
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
+    from astralq.plan.aggregate.limbs import Range
     from astralq.plan.explain import Explanation
     from astralq.plan.facts import Times
     from astralq.spark.engine import Answered
@@ -76,6 +78,20 @@ class ModelEngine:
         return Answer(question.number, shown(question.file), answer_columns(query.operator), found, set_aside=aside)
 
 
+@dataclass
+class Learnt:
+    """What is known of a source: times by the start that they were asked for, and ranges of doubles by place."""
+
+    times: dict[Instant, Times] = field(default_factory=dict)
+    ranges: dict[int, Range] = field(default_factory=dict)
+
+
+def _sources(question: Question) -> list[StreamSource | RelationSource | SensedSource]:
+    """The sources of a query, each once."""
+    kinds = StreamSource | RelationSource | SensedSource
+    return list({op.name: op for op in question.statement.operator.walk() if isinstance(op, kinds)}.values())
+
+
 @dataclass(frozen=True)
 class SparkEngine:
     """Spark, started when the first query needs it."""
@@ -84,6 +100,16 @@ class SparkEngine:
     conf: tuple[tuple[str, str], ...] = ()
     laws: bool = True
     without: tuple[str, ...] = ()
+
+    # What the queries of a command share: a source is read once, and asked once what a plan has to know of it.
+
+    @cached_property
+    def _read(self) -> dict[tuple[Path, Operator], DataFrame]:
+        return {}
+
+    @cached_property
+    def _learnt(self) -> dict[tuple[Path, Operator], Learnt]:
+        return {}
 
     @cached_property
     def engine(self) -> Any:
@@ -108,14 +134,21 @@ class SparkEngine:
         query = question.statement
         with translated_errors(), question.translated_source_errors():
             frames = self._frames(question)
+            learnt = {op.name: self._learnt.setdefault((question.folder, op), Learnt()) for op in _sources(question)}
+            times = {(name, t0): t for name, one in learnt.items() for t0, t in one.times.items()}
             answered: Answered = self.engine.answered(
                 query.operator,
                 frames,
                 t0=query.t0,
                 at=question.at,
                 until=question.until if question.at is None else None,
-                times=_times_in_footers(question),
+                ranges={(name, place): r for name, one in learnt.items() for place, r in one.ranges.items()},
+                times=_times_in_footers(question) | times,
             )
+            for (name, t0), t in answered.facts.times.items():
+                learnt[name].times[t0] = t
+            for (name, place), range_ in answered.facts.ranges.items():
+                learnt[name].ranges[place] = range_
             return answered
 
     def explanation(self, question: Question) -> Explanation:
@@ -143,17 +176,19 @@ class SparkEngine:
 
         query = question.statement
         found: dict[str, DataFrame] = {}
-        for op in query.operator.walk():
-            if isinstance(op, StreamSource | RelationSource) and op.name not in found:
-                df = read_frame(self.engine.spark, op, question.folder)
-                # Text is parsed once, however often a plan reads it; a packed file comes as one part.
-                found[op.name] = df.repartition(self._cores).persist() if _is_text(op) else df
-            elif isinstance(op, SensedSource) and op.name not in found:
+        for op in _sources(question):
+            if isinstance(op, SensedSource):
                 check_ends(query.operator, query.t0, question.end)
                 assert query.t0 is not None
                 assert question.end is not None
                 stream = acquire(op, read_sensor(op, question.folder), query.t0, question.end)
                 found[op.name] = sensed_frame(self.engine.spark, op, stream)
+                continue
+            if (question.folder, op) not in self._read:
+                df = read_frame(self.engine.spark, op, question.folder)
+                # Text is parsed once, however often plans read it; a packed file comes as one part.
+                self._read[question.folder, op] = df.repartition(self._cores).persist() if _is_text(op) else df
+            found[op.name] = self._read[question.folder, op]
         return found
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from astralq.expr.nodes import Aggregate, Call, Cast, Expr, Literal
-from astralq.schema import DOUBLE, INT, INTERVAL, Type
+from astralq.schema import DOUBLE, INT, STRING, TIMESTAMP, Type
 
 _SAFE = frozenset(
     [
@@ -31,6 +31,28 @@ def can_fail(expr: Expr) -> bool:
     return any(_fails(e) for e in expr.walk())
 
 
+def tells_equals_apart(expr: Expr) -> bool:
+    """Whether it may give different values for equal ones: 0.0 and -0.0 are equal, and print differently.
+
+    >>> from astralq.expr.parse import expression
+    >>> from astralq.schema import Schema
+    >>> s = Schema.parse("v DOUBLE")
+    >>> tells_equals_apart(expression("v > 0", s)), tells_equals_apart(expression("CAST(v AS STRING) = '0.0'", s))
+    (False, True)
+    """
+    for e in expr.walk():
+        if isinstance(e, Cast) and e.operand.type == DOUBLE and e.type == STRING:
+            return True
+        if isinstance(e, Call) and e.function in ("power", "atan2"):
+            return True
+    return False
+
+
+def movable(expr: Expr) -> bool:
+    """Whether it may be computed on other rows, or on equal ones: it cannot fail, nor tell equal values apart."""
+    return not can_fail(expr) and not tells_equals_apart(expr)
+
+
 def _fails(e: Expr) -> bool:
     match e:
         case Cast():
@@ -39,7 +61,7 @@ def _fails(e: Expr) -> bool:
             return "\\" in pattern  # an escape may be wrong
         case Call(function="+" | "-" | "*" | "negate" | "abs"):
             # Doubles overflow to infinity; the difference of two instants fits.
-            return e.type != DOUBLE and not (e.function == "-" and e.type == INTERVAL)
+            return e.type != DOUBLE and not (e.function == "-" and all(a.type == TIMESTAMP for a in e.args))
         case Call():
             return e.function not in _SAFE
         case Aggregate():

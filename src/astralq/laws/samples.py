@@ -101,6 +101,11 @@ class Random:
         """How many rows sources are taken to have: laws that choose by cost then choose in both directions."""
         return {name: self.one([10, 1_000, 1_000_000]) for name in "SUWPCVLK"}
 
+    def ends(self) -> tuple[Instant | None, Instant | None]:
+        """A start and an end of a run, mostly none."""
+        t0 = Instant(self.number(-1, 6)) if self.chance(0.2) else None
+        return t0, Instant(self.number(2, LAST + 4)) if self.chance(0.3) else None
+
     def _value(self) -> int | None:
         return None if self.chance(0.15) else self.number(0, 3)
 
@@ -108,7 +113,8 @@ class Random:
         return tuple(self._value() for _ in range(count))
 
     def _tuples(self, columns: int, most: int) -> Stream:
-        stamps = sorted((self.number(0, LAST), self.number(0, 2)) for _ in range(self.number(0, most)))
+        last = self.one([2, LAST, LAST])  # often several batches at an instant
+        stamps = sorted((self.number(0, last), self.number(0, 2)) for _ in range(self.number(0, most)))
         return Stream.of((BatchId(Instant(t), i), self._values(columns)) for t, i in stamps)
 
     def _valid(self) -> tuple[Any, ...]:
@@ -171,6 +177,7 @@ class Random:
             lambda: inner.where(self.condition(inner.operator)),
             lambda: inner.select("b AS a", "a AS b"),
             lambda: inner.spread("a"),
+            lambda: inner.started_at(Instant(self.number(-2, 4))),
             lambda: self.relation(depth - 1).istream(),
             lambda: self.relation(depth - 1).rstream("2 us"),
         ]

@@ -5,15 +5,25 @@ from __future__ import annotations
 from collections.abc import Callable, Collection
 
 from astralq.algebra.base import PSEUDO, Kind, Operator
-from astralq.algebra.relational import Named, Project, Rename, Select
+from astralq.algebra.properties import expressions
+from astralq.algebra.relational import GroupBy, Named, Project, Rename, Select
 from astralq.expr.conditions import conjunction, conjuncts
 from astralq.expr.nodes import Column, Expr
-from astralq.expr.safety import can_fail
+from astralq.expr.safety import can_fail, movable
 from astralq.laws.rule import Site
 from astralq.schema import Schema
 
 CANNOT_FAIL = "cannot fail"
-"""The side condition that most rules have: an expression that can fail is computed on the same rows as before."""
+"""The side condition that most rules have: an expression that can fail, or that tells equal values apart, is computed
+on the same rows as before."""
+
+
+def expressions_below(op: Operator) -> list[Expr]:
+    """All expressions of an operator and of those below it, aggregates with their arguments."""
+    found: list[Expr] = []
+    for o in op.walk():
+        found += [*expressions(o), *(a for _, a in o.aggregates)] if isinstance(o, GroupBy) else expressions(o)
+    return found
 
 
 def names(schema: Schema) -> set[str]:
@@ -60,8 +70,10 @@ def divided(
     """
     moved = [c for c in conjuncts(op.condition) if fits(c)]
     kept = [c for c in conjuncts(op.condition) if c not in moved]
-    failing = next((c for c in (*moved, *kept) if can_fail(c)), None)
+    failing = next((c for c in (*moved, *kept) if not movable(c)), None)
     why = f"{failing} can fail, and would be computed on other rows"
+    if failing is not None and not can_fail(failing):
+        why = f"{failing} tells equal values apart, as 0.0 and -0.0"
     if not moved or not site.require(CANNOT_FAIL, failing is None, why, op.label):
         return [], moved + kept
     positions = renumbers and any("_n" in stamps_read(c, op.child.schema) for c in kept)

@@ -29,6 +29,7 @@ class Counterexample:
     after: Operator
     data: Data
     until: Instant | None = None
+    t0: Instant | None = None
 
     @property
     def given(self) -> Data:
@@ -42,7 +43,7 @@ class Counterexample:
         return sum(1 for _ in self.before.walk()), sum(rows)
 
     def __str__(self) -> str:
-        answers = "\n".join(f"{answer(q, self.given, self.until)}" for q in (self.before, self.after))
+        answers = "\n".join(f"{answer(q, self.given, self.until, self.t0)}" for q in (self.before, self.after))
         return f"{self.before}\nbecame\n{self.after}\nwith {self.given}\n{answers}"
 
 
@@ -74,11 +75,11 @@ class Tried:
         return found
 
 
-def answer(query: Operator, data: Data, until: Instant | None = None) -> Answer:
+def answer(query: Operator, data: Data, until: Instant | None = None, t0: Instant | None = None) -> Answer:
     """The model's answer, row for row; all errors of evaluation are alike."""
     rows: list[tuple[object, ...]] = []
     try:
-        for r in run(query, data, until=until):
+        for r in run(query, data, t0=t0, until=until):
             match r:
                 case StreamTuple():
                     rows.append((r.t, r.i, *r.values))
@@ -117,7 +118,7 @@ def trials(rule: Rule, count: int, seed: int = 0, *, most: int = 20) -> Tried:
     for number in range(seed, seed + count):
         random = Random(number)
         query = lower(random.above(rule.drawn(random)))
-        _try(tried, query, random.data(), random.sizes(), most)
+        _try(tried, query, random, most)
     for refused in rule.refused:
         tried.broken.setdefault(refused.breaks, [])
         query = lower(refused.operator)
@@ -125,17 +126,19 @@ def trials(rule: Rule, count: int, seed: int = 0, *, most: int = 20) -> Tried:
     return tried
 
 
-def _try(tried: Tried, query: Operator, data: Data, rows: Mapping[str, int], most: int) -> None:
+def _try(tried: Tried, query: Operator, random: Random, most: int) -> None:
     rule = tried.rule
+    data, rows = random.data(), random.sizes()
+    t0, until = random.ends()
     new, refusals = rewritten(rule, query, rows=rows)
     if new is not None:
         tried.fired += 1
-        if answer(query, data) != answer(new, data):
-            tried.unsound.append(Counterexample(query, new, data))
+        if answer(query, data, until, t0) != answer(new, data, until, t0):
+            tried.unsound.append(Counterexample(query, new, data, until, t0))
     for condition in dict.fromkeys(r.condition for r in refusals):
         tried.refused[condition] = tried.refused.get(condition, 0) + 1
         if len(tried.broken.get(condition, [])) < most:
-            _force(tried, query, data, rows, condition)
+            _force(tried, query, data, rows, condition, until, t0)
 
 
 def _force(
@@ -145,7 +148,8 @@ def _force(
     rows: Mapping[str, int],
     condition: str,
     until: Instant | None = None,
+    t0: Instant | None = None,
 ) -> None:
     new, _ = rewritten(tried.rule, query, [condition], rows)
-    if new is not None and answer(query, data, until) != answer(new, data, until):
-        tried.broken.setdefault(condition, []).append(Counterexample(query, new, data, until))
+    if new is not None and answer(query, data, until, t0) != answer(new, data, until, t0):
+        tried.broken.setdefault(condition, []).append(Counterexample(query, new, data, until, t0))

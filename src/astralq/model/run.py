@@ -128,8 +128,8 @@ class Run:
 
 
 def _from_start(stream: Stream, ctx: Context) -> Stream:
-    """Tuples before t0 are ignored, and positions begin there (000 D3; 001 P11)."""
-    return Stream.of((s.batch, s.values) for s in stream.tuples if s.t >= ctx.t0)
+    """Tuples before t0 are ignored, and so are those after the end; positions begin at t0 (000 D3; 001 P11)."""
+    return Stream.of((s.batch, s.values) for s in stream.tuples if s.t >= ctx.t0 and s.batch <= ctx.end)
 
 
 def _given(name: str, data: Data) -> Any:

@@ -41,6 +41,7 @@ class Answered:
     df: DataFrame
     plan: Plan
     optimized: Optimized
+    facts: Facts  # what was learnt of the sources
 
 
 class Engine:
@@ -252,7 +253,7 @@ class Engine:
         batch = Batch(query, frames, t0, until, at, self.few_rows, facts, self.rules)
         plan = batch.plan()
         assert batch.optimized is not None
-        return Answered(batch.answer(plan), plan, batch.optimized)
+        return Answered(batch.answer(plan), plan, batch.optimized, facts)
 
 
 def _schema_of(df: DataFrame, location: Location | None) -> Schema:

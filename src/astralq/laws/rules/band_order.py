@@ -3,7 +3,8 @@
     (a JOIN b … WITHIN 0 s) JOIN c … WITHIN 0 s      →      a JOIN (b JOIN c … WITHIN 0 s) … WITHIN 0 s
 
 Not for longer bands: the inner join stamps its pairs with the later time of the two. 001 prints the law also for joins
-without a band; there the tuples are the same, but their order in a batch can differ.
+without a band; there the tuples are the same, but their order in a batch can differ, and so it can where an instant has
+several batches.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ from astralq.algebra.schedules import Continuous
 from astralq.algebra.scopes import Back
 from astralq.algebra.stream_ops import BandJoin
 from astralq.algebra.streamers import IStream
-from astralq.algebra.windows import Window
+from astralq.algebra.windows import Window, range_
 from astralq.errors import AstralError
 from astralq.expr.conditions import conjunction, conjuncts
 from astralq.expr.nodes import Expr
@@ -24,14 +25,15 @@ from astralq.laws.lower import lower
 from astralq.laws.rule import Holds, Refused, Site
 from astralq.laws.samples import Random, S, U, W, tuples, us
 from astralq.laws.shapes import CANNOT_FAIL, names
-from astralq.timeline import Duration, Instant
+from astralq.model.values import Stream
+from astralq.timeline import BatchId, Duration, Instant
 
 LAW = "(S1 ⋈⁰ S2) ⋈⁰ S3 ≡ S1 ⋈⁰ (S2 ⋈⁰ S3)"
 PAPERS = "001 C5, D34"
 HOLDS = Holds.EXACTLY
 AT_ONCE = "at the same instant"
 CONDITIONS = {
-    AT_ONCE: "both bands are 0; or there are none, and nobody above looks at the order",
+    AT_ONCE: "both bands are 0, or there are none; and nobody above looks at the order, or instants have one batch",
     CANNOT_FAIL: "no condition can fail: each is computed for other pairs",
 }
 
@@ -66,7 +68,7 @@ def as_band(op: Operator) -> BandJoin | None:
             within = None
             match spec.schedule, spec.scope.lo:
                 case Continuous(), Back(amount):
-                    within, parts = Duration(amount), parts[:-2]
+                    within, parts = Duration(amount), parts[2:]
             try:
                 found = BandJoin(left, right, conjunction(parts), within)
             except AstralError:
@@ -79,10 +81,13 @@ def _holds(outer: BandJoin, inner: BandJoin, site: Site) -> bool:
     seen = site.observed
     free = not (seen.order or seen.positions or seen.phi)
     at_once = outer.within == 0 and inner.within == 0
+    streams = (inner.left, inner.right, outer.left, outer.right)
+    single = at_once and all(site.properties(s).one_batch_per_instant for s in streams)
     endless = outer.within is None and inner.within is None
     why = "not put in another order: "
-    why += "the order of its pairs would be another" if endless else "the inner join gives its pairs the later time"
-    return site.require(AT_ONCE, at_once or (endless and free), why, outer.label)
+    same = at_once or endless
+    why += "the order of its pairs would be another" if same else "the inner join gives its pairs the later time"
+    return site.require(AT_ONCE, single or (same and free), why, outer.label)
 
 
 def _safe(conditions: list[Expr], op: Operator, site: Site) -> bool:
@@ -128,6 +133,18 @@ REFUSED = (
         rows=_ROWS,
     ),
     Refused(
+        "several batches at an instant",
+        AT_ONCE,
+        S.band(_T, "0 us", on="a = c").band(_V, "0 us", on="d = f"),
+        {
+            "S": Stream.of([(BatchId(Instant(1), 0), (1, 0)), (BatchId(Instant(1), 0), (2, 0))]),
+            "U": Stream.of([(BatchId(Instant(1), 0), (2, 5)), (BatchId(Instant(1), 1), (1, 5))]),
+            "W": Stream.of([(BatchId(Instant(1), 2), (0, 5, Instant(1)))]),
+        },
+        "the pairs of S and U come in two batches, and those of U and W in one",
+        rows=_ROWS,
+    ),
+    Refused(
         "a band",
         AT_ONCE,
         S.band(_T, "1 us", on="a = c").band(_V, "1 us", on="c = e"),
@@ -138,7 +155,9 @@ REFUSED = (
     Refused(
         "a division that no pair needs",
         CANNOT_FAIL,
-        S.band(_T, "0 us", on="a = c AND b > 5").band(_V, "0 us", on="c = e AND 1 / f > d"),
+        S.band(_T, "0 us", on="a = c AND b > 5")
+        .band(_V, "0 us", on="c = e AND 1 / f > d")[range_("9 us")]
+        .aggregate("max(a) AS m"),
         {"S": tuples((1, 1, 1)), "U": tuples((1, 1, 1)), "W": [(1, 0, Instant(1))]},
         "the first join is empty, so that nobody divides by 0",
         rows=_ROWS,
@@ -149,7 +168,8 @@ REFUSED = (
 def drawn(random: Random) -> Operator:
     within = random.one(["0 us", "0 us", None, us(random.number(1, 3))])
     other = random.one(["0 us", us(1)]) if random.chance(0.1) else within
-    a, b = random.stream(0), random.stream(0).select("a AS c", "b AS d")
-    c = random.stream(0).select("a AS e", "b AS f")
+    single = random.chance(0.5)  # with one batch at each instant, as its declaration says
+    a, b, c = (W.select("a", "b") if single else random.stream(0) for _ in range(3))
+    b, c = b.select("a AS c", "b AS d"), c.select("a AS e", "b AS f")
     last = random.one(["c = e", "c = e AND d < f", "c = e AND 1 / f > d"])
     return a.band(b, within, on=random.one(["a = c", "b = d"])).band(c, other, on=last).operator

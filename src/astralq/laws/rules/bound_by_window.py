@@ -22,7 +22,7 @@ from astralq.laws.rule import Holds, Refused, Site
 from astralq.laws.samples import LAST, Random, S, tuples, us
 from astralq.laws.shapes import names
 from astralq.schema import TIMESTAMP
-from astralq.timeline import Instant
+from astralq.timeline import MAX_INSTANT, MIN_INSTANT, Instant
 
 LAW = "S[w] ≡ (σ_{a ≤ t ≤ b} S)[w], where w holds tuples of [a, b] only"
 PAPERS = "001 D26 to D28, P5"
@@ -35,7 +35,9 @@ def rewrite(op: Operator, site: Site) -> Operator | None:
     match op:
         case Window(stream, spec) if spec.scope.measure is Measure.TIME and "_t" not in names(stream.schema):
             ends = [(sign, b) for sign, b in zip((">=", "<="), _bounds(spec), strict=True) if b is not None]
-            ends = [(sign, b) for sign, b in ends if not _is_bounded(stream, sign, b)]
+            ends = [
+                (sign, b) for sign, b in ends if MIN_INSTANT <= b <= MAX_INSTANT and not _is_bounded(stream, sign, b)
+            ]
             if not ends or not _is_of_source(stream):
                 return None
             why = f"{spec} counts tuples that it does not hold"

@@ -50,19 +50,23 @@ CONDITIONS = {
 
 
 def rewrite(op: Operator, site: Site) -> Operator | None:
+    new: Operator | None
     match op:
         case GroupBy(child):
             if any(a.function in SPATIAL_AGGREGATES for _, a in op.aggregates):
                 return None  # it reads the location without naming it
             below = _without(child, _read(op), site)
-            return None if below is None else op.with_children(below)
+            new = None if below is None else op.with_children(below)
         case Project(child):
             below = _without(child, _read(op), site)
-            return None if below is None else op.with_children(below)
+            new = None if below is None else op.with_children(below)
         case Join() if op.keeps_left:
             below = _without(op.right, _read(op), site)
-            return None if below is None else op.with_children(op.left, below)
-    return None
+            new = None if below is None else op.with_children(op.left, below)
+        case _:
+            return None
+    # Without the location of its left side a join has that of its right side.
+    return None if new is None or new.schema != op.schema else new
 
 
 def _read(op: Operator) -> set[str]:

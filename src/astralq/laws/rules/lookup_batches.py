@@ -15,18 +15,25 @@ from __future__ import annotations
 from astralq.algebra.base import Operator
 from astralq.algebra.domain import Domain, LastBatchOf, at_last_batch
 from astralq.algebra.fluent import RelationQuery
+from astralq.algebra.properties import expressions
 from astralq.algebra.relational import Join, Project, Rename, Select
 from astralq.algebra.streamers import IStream
 from astralq.algebra.windows import Window, last_batch
+from astralq.expr.nodes import Expr
+from astralq.expr.safety import can_fail
 from astralq.laws.rule import Holds, Refused, Site
 from astralq.laws.samples import Random, S, V, tuples
+from astralq.laws.shapes import CANNOT_FAIL
 from astralq.timeline import Instant
 
 LAW = "D^{τ∘τ⁻¹_S}(R) ≡ D^{τ∘τ⁻¹_S'}(R) for S' = Π_A S"
 PAPERS = "001 D33"
 HOLDS = Holds.EXACTLY
 BATCHES = "the same batches"
-CONDITIONS = {BATCHES: "both streams are projections or renamings of one: a selection leaves batches out"}
+CONDITIONS = {
+    BATCHES: "both streams are projections or renamings of one: a selection leaves batches out",
+    CANNOT_FAIL: "no expression of the projections that are left out can fail",
+}
 
 
 def rewrite(op: Operator, site: Site) -> Operator | None:
@@ -42,8 +49,20 @@ def rewrite(op: Operator, site: Site) -> Operator | None:
                         why = "a selection leaves batches out, at which the relation is looked up"
                         if not site.require(BATCHES, False, why, op.label):
                             return None
+                    failing = next((e for e in _computed(looked_up) if can_fail(e)), None)
+                    if not site.require(CANNOT_FAIL, failing is None, f"{failing} can fail, and would go", op.label):
+                        return None
                     return op.with_children(op.left, past.with_children(relation, stream))
     return None
+
+
+def _computed(stream: Operator) -> list[Expr]:
+    """The expressions of projections at the top of a stream."""
+    found: list[Expr] = []
+    while isinstance(stream, Project | Rename | Select):
+        found += expressions(stream)
+        stream = stream.child
+    return found
 
 
 def _base(stream: Operator, through: type[Operator] = Project) -> Operator:
@@ -62,6 +81,13 @@ def _looked_up(left: Operator, of: Operator, relation: Operator = _R.operator) -
 
 REFUSED = (
     Refused(
+        "a division that nobody shows",
+        CANNOT_FAIL,
+        _looked_up(S.operator, S.select("1 / b AS q").operator),
+        {"S": tuples((1, 1, 0)), "V": []},
+        "the division by 0 is an error, also where only the batches of its stream count",
+    ),
+    Refused(
         "a selection",
         BATCHES,
         _looked_up(S.where("a = 1").operator, S.operator),
@@ -74,4 +100,8 @@ REFUSED = (
 def drawn(random: Random) -> Operator:
     s = random.stream()
     left = random.one([s.select("a"), s.select("b", "a"), s.where(random.condition(s.operator)).select("a"), s])
-    return _looked_up(left.operator, random.one([s, s.select("a", "b AS z")]).operator, random.aside().operator)
+    return _looked_up(
+        left.operator,
+        random.one([s, s.select("a", "b AS z"), s.select("1 / b AS q")]).operator,
+        random.aside().operator,
+    )

@@ -13,7 +13,7 @@ from astralq.algebra.base import Kind, Operator
 from astralq.algebra.relational import Project, Rename
 from astralq.algebra.streamers import DStream, Identity, IStream, RStream
 from astralq.algebra.windows import last_batch, unbounded
-from astralq.expr.safety import can_fail
+from astralq.expr.safety import movable
 from astralq.laws.rule import Holds, Refused, Site
 from astralq.laws.samples import Random, S, tuples, us
 from astralq.laws.shapes import CANNOT_FAIL, stamps_read
@@ -39,7 +39,7 @@ def rewrite(op: Operator, site: Site) -> Operator | None:
             stamped = any(stamps_read(e, streamer.schema) for _, e in items)
             if not site.require(ON_STAMPS, not stamped, f"{streamer.label} gives the stamps that are shown", op.label):
                 return None
-            failing = next((e for _, e in items if can_fail(e)), None)
+            failing = next((e for _, e in items if not movable(e)), None)
             why = f"{failing} can fail, also on rows that are not emitted"
             if not site.require(CANNOT_FAIL, failing is None, why, op.label):
                 return None

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from astralq.algebra.base import Operator
+from astralq.algebra.base import PSEUDO, Operator
 from astralq.algebra.relational import Join, JoinKind, Product, Select
 from astralq.algebra.sneeql import WindowsProduct
 from astralq.algebra.stream_ops import BandJoin
@@ -66,7 +66,8 @@ def rewrite(op: Operator, site: Site) -> Operator | None:
 
 def _on(side: Operator, how: JoinKind, site: Site, conditions: Expr, kept: bool) -> Callable[[Expr], bool]:
     def fits(c: Expr) -> bool:
-        if not c.columns or not c.columns <= names(side.readable):
+        stamps = PSEUDO if how in (JoinKind.SEMI, JoinKind.ANTI) and kept else frozenset[str]()
+        if not c.columns or not c.columns <= names(side.schema) | (stamps - names(side.schema)):
             return False
         why = f"{c} is not pushed below the {how.value}: a tuple without a match has NULLs there"
         return site.require(KEPT, kept, why)

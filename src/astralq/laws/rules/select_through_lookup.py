@@ -12,38 +12,43 @@ from astralq.algebra.base import Operator
 from astralq.algebra.domain import Domain, LastBatchOf
 from astralq.algebra.fluent import RelationQuery, StreamQuery
 from astralq.algebra.relational import Join, JoinKind, Select
-from astralq.algebra.streamers import IStream
+from astralq.algebra.streamers import Identity, IStream
 from astralq.algebra.windows import Window, last_batch
 from astralq.expr.nodes import Expr
 from astralq.expr.safety import can_fail
 from astralq.laws.lower import lower
 from astralq.laws.rule import Holds, Refused, Site
 from astralq.laws.samples import Random, S, V, tuples
-from astralq.laws.shapes import CANNOT_FAIL
+from astralq.laws.shapes import CANNOT_FAIL, expressions_below
 from astralq.timeline import Instant
 
 LAW = "I_S(σ_c(S[B]) ⋈ D^{τ∘τ⁻¹_S}(R)) ≡ (σ_c S) ⋉ R: σ_c(S ⋉ R) ≡ (σ_c S) ⋉ R for c on S"
 PAPERS = "001 D33, remark 1"
 HOLDS = Holds.EXACTLY
 AT_ARRIVAL = "decided at arrival"
+KINDS = (JoinKind.INNER, JoinKind.LEFT, JoinKind.SEMI, JoinKind.ANTI)
+"""Joins that emit tuples of the stream only."""
+
 CONDITIONS = {
     AT_ARRIVAL: "the relation is looked up as of the last batch of the same stream",
-    CANNOT_FAIL: "the condition cannot fail: over the stream it is computed on tuples after the end, too",
+    CANNOT_FAIL: "nothing in the relation, nor the join's condition, can fail: they are computed at fewer batches",
 }
 
 
 def rewrite(op: Operator, site: Site) -> Operator | None:
     match op:
-        case IStream(Join(Select(Window(stream, spec)) as select, right) as join) if spec == last_batch():
-            pass
+        case IStream(Join(Select(Window(stream, spec)) as select, right) as join, None, Identity.PHI):
+            if spec != last_batch() or join.how not in KINDS:
+                return None
         case _:
             return None
     lookup = isinstance(right, Domain) and isinstance(right.transform_, LastBatchOf) and right.other == stream
     why = "not pushed below the last batch: the batches that it leaves would meet later changes of the relation"
     if not site.require(AT_ARRIVAL, lookup, why, select.label):
         return None
-    why = f"{select.condition} can fail, also on tuples after the end"
-    if not site.require(CANNOT_FAIL, not can_fail(select.condition), why, select.label):
+    failing = next((e for e in (join.condition, *expressions_below(right.children[0])) if can_fail(e)), None)
+    why = f"{failing} can fail, and would be computed at fewer batches"
+    if not site.require(CANNOT_FAIL, failing is None, why, select.label):
         return None
     chosen = select.with_children(stream)
     past = right.with_children(right.children[0], chosen) if lookup else right
@@ -53,9 +58,16 @@ def rewrite(op: Operator, site: Site) -> Operator | None:
 _R = V.select("a AS c", "b AS d")
 
 
-def _joined(stream: StreamQuery, condition: Expr | str, how: JoinKind = JoinKind.INNER, *, lookup: bool) -> Operator:
+def _joined(
+    stream: StreamQuery,
+    condition: Expr | str,
+    how: JoinKind = JoinKind.INNER,
+    *,
+    lookup: bool,
+    relation: RelationQuery = _R,
+) -> Operator:
     """A stream join whose selection on the stream has come as far as its last batch."""
-    joined = stream.lookup(_R, on="a = c") if lookup else stream.join(_R, on="a = c")
+    joined = stream.lookup(relation, on="a = c") if lookup else stream.join(relation, on="a = c")
     match lower(joined.operator):
         case IStream(Join(last, right, on)):
             return IStream(Join(RelationQuery(last).where(condition).operator, right, on, how))
@@ -71,12 +83,11 @@ REFUSED = (
         "001 remark 1: when r changes at 3, the last batch of s is the second tuple",
     ),
     Refused(
-        "a division after the end",
+        "a division in the relation",
         CANNOT_FAIL,
-        _joined(S, "1 / b > 0", lookup=True),
-        {"S": tuples((1, 1, 0)), "V": [(1, 7, Instant(0), None)]},
-        "the run ends before the tuple comes",
-        until=Instant(0),
+        _joined(S, "a = 1", lookup=True, relation=V.select("a AS c", "1 / b AS d")),
+        {"S": tuples((1, 1, 1), (2, 2, 2), (3, 1, 1)), "V": [(1, 7, Instant(0), None), (5, 0, Instant(2), Instant(3))]},
+        "the row with 0 is looked up at 2, when a tuple comes that is selected away",
     ),
 )
 
@@ -85,4 +96,5 @@ def drawn(random: Random) -> Operator:
     stream = random.stream()
     how = random.one([JoinKind.INNER, JoinKind.LEFT, JoinKind.SEMI, JoinKind.ANTI])
     condition = random.condition(stream[last_batch()].operator)
-    return _joined(stream, condition, how, lookup=random.chance(0.7))
+    relation = random.one([random.aside(), V.select("a AS c", "1 / b AS d")])
+    return _joined(stream, condition, how, lookup=random.chance(0.7), relation=relation)

@@ -16,15 +16,17 @@ from astralq.expr.conditions import substituted
 from astralq.expr.nodes import Column, Expr
 from astralq.laws.rule import Holds, Refused, Site
 from astralq.laws.samples import C, Random, S, U, at, tuples
-from astralq.laws.shapes import CANNOT_FAIL, divided, selected, stamps_read
+from astralq.laws.shapes import CANNOT_FAIL, divided, names, selected, stamps_read
 
 LAW = "σ_c(R ∪ Q) ≡ σ_c R ∪ σ_c Q; the same for ∩ and −"
 PAPERS = "001 §4.1, D18, D19"
 HOLDS = Holds.EXACTLY
 ON_STAMPS = "not on stamps"
+HIDDEN = "no attribute hides a stamp"
 CONDITIONS = {
     CANNOT_FAIL: "the condition cannot fail: below a difference it is computed on rows that are taken out",
     ON_STAMPS: "below ∩ and − the condition does not read stamps: equal rows of both sides may have different ones",
+    HIDDEN: "a pseudo-column that the condition reads is no attribute of the right side",
 }
 
 
@@ -36,7 +38,12 @@ def rewrite(op: Operator, site: Site) -> Operator | None:
             def fits(c: Expr) -> bool:
                 stamped = not union and stamps_read(c, op.schema)
                 why = f"{c} reads a stamp, and equal rows of both sides may have different ones"
-                return site.require(ON_STAMPS, not stamped, why, op.label)
+                if not site.require(ON_STAMPS, not stamped, why, op.label):
+                    return False
+                hidden = stamps_read(c, op.schema) & names(both.children[1].schema)
+                return site.require(
+                    HIDDEN, not hidden, f"{c} reads a stamp, which is an attribute on the right", op.label
+                )
 
             moved, kept = divided(op, site, fits)
             if moved:
@@ -51,7 +58,17 @@ def _of(side: Operator, both: Operator, condition: Expr) -> Expr:
     return substituted(condition, {name.lower(): Column(a.type, a.name) for name, a in pairs})
 
 
+_D = {"S": tuples((1, 1, 9), (3, 1, 0)), "U": tuples((1, 1, 9), (3, 1, 0))}
 REFUSED = (
+    Refused(
+        "an attribute with the name of a stamp",
+        HIDDEN,
+        S.select("a", "CAST(b AS BIGINT) AS b")[range_("9 us")]
+        .union(U.select("a", "CAST(b AS BIGINT) AS _n")[range_("9 us")])
+        .where("_n = 0"),
+        _D,
+        "_n is the position on both sides; below the union it is the attribute of the right one",
+    ),
     Refused(
         "a division by what is taken out",
         CANNOT_FAIL,

@@ -13,7 +13,7 @@ from astralq.algebra.base import Operator
 from astralq.algebra.relational import Select
 from astralq.algebra.retention import holds_all_at_once
 from astralq.algebra.schedules import Measure
-from astralq.algebra.scopes import Back, BatchStart
+from astralq.algebra.scopes import Back, BatchStart, OfInstant
 from astralq.algebra.sneeql import RowWindows, TimeWindows
 from astralq.algebra.windows import Window, WindowSpec, range_, rows, unbounded
 from astralq.expr.conditions import conjunction
@@ -39,9 +39,11 @@ def rewrite(op: Operator, site: Site) -> Operator | None:
         case Select(Window(stream, spec) as window):
             partition = {n.lower() for n in spec.partition}
             free = spec.measures == {Measure.TIME} or holds_all_at_once(spec)
+            # Bounds by a function of positions may turn out wrong in any part, when it is evaluated.
+            checked_late = isinstance(spec.scope.hi, OfInstant) or isinstance(spec.scope.lo, OfInstant)
 
             def fits(c: Expr) -> bool:
-                by_key = bool(partition) and c.columns <= partition
+                by_key = bool(partition) and c.columns <= partition and not checked_late
                 return site.require(BY_TIME, free or by_key, _why(c, str(spec), _rows(spec)), op.label)
 
         case Select(TimeWindows(stream) | RowWindows(stream) as window):
