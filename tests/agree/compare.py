@@ -11,7 +11,7 @@ from astralq.algebra.answers import answer_columns
 from astralq.algebra.base import HasOperator, Operator, operator_of
 from astralq.algebra.sources import RelationSource, SensedSource, StreamSource
 from astralq.expr.order import order_key
-from astralq.model import Change, Data, Stream, StreamTuple, run, state
+from astralq.model import Data, Stream, run, state
 from astralq.model.sources import acquire
 from astralq.plan.sql_types import spark_type
 from astralq.schema import Attribute, Schema
@@ -92,16 +92,7 @@ def on_model(
 ) -> Rows:
     if at is not None:
         return state(query, data, at, t0=t0)
-    rows: Rows = []
-    for r in run(query, data, t0=t0, until=until):
-        match r:
-            case StreamTuple():
-                rows.append((r.t, r.i, *r.values))
-            case Change():
-                rows.append((r.op, r.t, r.i, *r.values))
-            case (b, window):
-                rows += [(b.t, b.i, *values) for values in window]
-    return rows
+    return run(query, data, t0=t0, until=until).rows
 
 
 def same(a: Rows, b: Rows) -> bool:

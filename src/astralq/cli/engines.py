@@ -16,7 +16,7 @@ from astralq.cli.answers import Question
 from astralq.cli.scripts import shown
 from astralq.io.files import described, find_files, read_sensor, read_sources
 from astralq.io.parquet import footers
-from astralq.model import Change, StreamTuple, run, set_aside, state
+from astralq.model import run, set_aside, state
 from astralq.model.sources import acquire
 from astralq.model.values import Values
 from astralq.printing.answers import Answer
@@ -66,15 +66,7 @@ class ModelEngine:
             rows = state(query.operator, data, question.at, t0=query.t0)
             columns = query.operator.schema.attributes
             return Answer(question.number, shown(question.file), columns, rows, set_aside=aside)
-        found: list[Values] = []
-        for r in run(query.operator, data, t0=query.t0, until=question.end):
-            match r:
-                case StreamTuple():
-                    found.append((r.t, r.i, *r.values))
-                case Change():
-                    found.append((r.op, r.t, r.i, *r.values))
-                case (batch, window):
-                    found += [(batch.t, batch.i, *values) for values in window]
+        found = run(query.operator, data, t0=query.t0, until=question.end).rows
         return Answer(question.number, shown(question.file), answer_columns(query.operator), found, set_aside=aside)
 
 

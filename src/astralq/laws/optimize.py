@@ -9,7 +9,7 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from astralq.algebra.base import Operator
-from astralq.algebra.observed import Observed, observed
+from astralq.algebra.observed import observed
 from astralq.algebra.state import Kept, kept_state, unbounded
 from astralq.errors import PlanError, nearest
 from astralq.laws.invariants import LawError, check
@@ -120,11 +120,6 @@ def attempt(rule: Rule, op: Operator, site: Site, refusals: dict[Refusal, None])
     if new is not None:
         check(rule, op, new)
     return new
-
-
-def places(query: Operator) -> list[tuple[Operator, Observed]]:
-    """Each operator, as `walk` gives them, with what is observed of it."""
-    return observed(query)
 
 
 def replaced(query: Operator, place: int, new: Operator) -> Operator:

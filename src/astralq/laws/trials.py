@@ -6,19 +6,18 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from astralq.algebra.base import Operator
-from astralq.errors import AstralError, PlanError
-from astralq.laws.invariants import LawError
+from astralq.algebra.observed import observed
+from astralq.errors import AstralError
 from astralq.laws.lower import lower
-from astralq.laws.optimize import attempt, places, replaced
+from astralq.laws.optimize import attempt, replaced
 from astralq.laws.rule import Refusal, Rule, Site
 from astralq.laws.samples import Random
-from astralq.model.history import Change
 from astralq.model.run import run
 from astralq.model.sources import Data
-from astralq.model.values import Stream, StreamTuple
+from astralq.model.values import Stream, Values
 from astralq.timeline import Instant
 
-Answer = list[tuple[object, ...]] | str
+Answer = list[Values] | str
 
 
 @dataclass(frozen=True)
@@ -77,19 +76,10 @@ class Tried:
 
 def answer(query: Operator, data: Data, until: Instant | None = None, t0: Instant | None = None) -> Answer:
     """The model's answer, row for row; all errors of evaluation are alike."""
-    rows: list[tuple[object, ...]] = []
     try:
-        for r in run(query, data, t0=t0, until=until):
-            match r:
-                case StreamTuple():
-                    rows.append((r.t, r.i, *r.values))
-                case Change():
-                    rows.append((r.op, r.t, r.i, *r.values))
-                case (batch, window):
-                    rows += [(batch.t, batch.i, *values) for values in window]
+        return run(query, data, t0=t0, until=until).rows
     except AstralError:
         return "an error"
-    return rows
 
 
 def rewritten(
@@ -97,17 +87,13 @@ def rewritten(
 ) -> tuple[Operator | None, list[Refusal]]:
     """The query after one use of a rule, at the first place where it fits; and what was refused."""
     refusals: dict[Refusal, None] = {}
-    for place, (op, seen) in enumerate(places(query)):
+    for place, (op, seen) in enumerate(observed(query)):
         try:
             new = attempt(rule, op, Site(seen, rows or {}, forced), refusals)
             if new is not None:
                 return replaced(query, place, new), list(refusals)
-        except (LawError, PlanError):
-            if not forced:
-                raise
         except AstralError:
-            # A forced rule may build what cannot be built.
-            if not forced:
+            if not forced:  # a forced rule may build what cannot be built
                 raise
     return None, list(refusals)
 

@@ -39,21 +39,35 @@ class History(list[Any]):
         super().__init__(found)
         self.columns = tuple(columns)
 
+    @property
+    def rows(self) -> list[Values]:
+        """The rows as answers print them: t and i before the values, and before these op of a change.
+
+        >>> History([Change("+", Instant(0), 0, (1,))], ()).rows
+        [('+', 0, 0, 1)]
+        """
+        found: list[Values] = []
+        for r in self:
+            match r:
+                case StreamTuple():
+                    found.append((r.t, r.i, *r.values))
+                case Change():
+                    found.append((r.op, r.t, r.i, *r.values))
+                case (batch, window):
+                    found += [(batch.t, batch.i, *values) for values in window]
+        return found
+
     def _repr_html_(self) -> str:
-        rows: list[Values] = []
         marks: list[tuple[Instant, bool]] = []
         for r in self:
             match r:
                 case StreamTuple():
-                    rows.append((r.t, r.i, *r.values))
                     marks.append((r.t, True))
                 case Change():
-                    rows.append((r.op, r.t, r.i, *r.values))
                     marks.append((r.t, r.op == "+"))
-                case (batch, window):
-                    rows += [(batch.t, batch.i, *values) for values in window]
+                case (batch, _):
                     marks.append((batch.t, True))
-        return timeline(marks) + table(self.columns, rows)
+        return timeline(marks) + table(self.columns, self.rows)
 
 
 def stream_html(stream: Stream) -> str:

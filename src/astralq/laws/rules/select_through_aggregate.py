@@ -13,6 +13,7 @@ from astralq.algebra.base import Operator
 from astralq.algebra.relational import GroupBy, Select
 from astralq.expr.conditions import substituted
 from astralq.expr.nodes import Expr
+from astralq.expr.parse import expression
 from astralq.expr.safety import can_fail
 from astralq.laws.rule import Holds, Refused, Site
 from astralq.laws.samples import C, Random
@@ -39,12 +40,9 @@ def rewrite(op: Operator, site: Site) -> Operator | None:
                 return None
 
             def fits(c: Expr) -> bool:
-                on_keys = bool(c.columns) and c.columns <= keys.keys()
+                of_keys = c.columns <= keys.keys()
                 why = f"{c} is not on a grouping key: it is known when the group is complete"
-                # Without keys there is nothing to leave out: forced, the rows go and the group stays.
-                if not c.columns & keys.keys() and keys:
-                    return on_keys
-                return site.require(ON_KEYS, on_keys, why, op.label) and c.columns <= keys.keys()
+                return site.require(ON_KEYS, of_keys and bool(c.columns), why, op.label) and of_keys
 
             moved, kept = divided(op, site, fits)
             if moved:
@@ -83,7 +81,5 @@ def drawn(random: Random) -> Operator:
         ]
     ).operator
     if random.chance(0.1):
-        from astralq.expr.parse import expression
-
         return Select(group, expression("1 = 2", group.schema))
     return Select(group, random.condition(group, [random.one(group.schema.names)]))

@@ -52,19 +52,18 @@ def rewrite(op: Operator, site: Site) -> Operator | None:
             return None
     if not site.require(CANNOT_FAIL, not can_fail(on), f"{on} can fail, and would for fewer pairs", op.label):
         return None
-    conditions = op.condition
     for place, sides in enumerate((_LEFT, _RIGHT)):
         side = join.children[place]
-        moved, kept = divided(op, site, _on(side, how, site, conditions, how in sides))
+        moved, kept = divided(op, site, _on(side, how, site, how in sides))
         if moved:
-            children = [selected(c, moved) if c is side else c for c in join.children]
-            if join.children[0] is join.children[1]:
-                children = [selected(c, moved) if k == place else c for k, c in enumerate(join.children)]
+            children = [selected(c, moved) if k == place else c for k, c in enumerate(join.children)]
             return selected(join.with_children(*children), kept)
     return None
 
 
-def _on(side: Operator, how: JoinKind, site: Site, conditions: Expr, kept: bool) -> Callable[[Expr], bool]:
+def _on(side: Operator, how: JoinKind, site: Site, kept: bool) -> Callable[[Expr], bool]:
+    """Which conditions are on a side of a join; `kept`: whether the join adds no NULLs to it."""
+
     def fits(c: Expr) -> bool:
         stamps = PSEUDO if how in (JoinKind.SEMI, JoinKind.ANTI) and kept else frozenset[str]()
         if not c.columns or not c.columns <= names(side.schema) | (stamps - names(side.schema)):
