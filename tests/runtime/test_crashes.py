@@ -156,7 +156,7 @@ def test_a_selection_below_a_window_keeps_less(spark: SparkSession, tmp_path: Pa
     kept = {}
     for name, rules in (("with", RULES), ("without", ())):
         live = Live(spark, tmp_path / name, SELECTED, rules=rules)
-        live.feed("s", ROUNDS[0])
+        live.feed("s", [line for lines in ROUNDS for line in lines])
         with live.opened() as run:
             live.go_on(run)
             kept[name] = run.epochs.query_states["1"].rows
