@@ -30,7 +30,7 @@ from benchmarks.harness import Answer, checked, session
 START = 1_772_323_200_000_000  # 2026-03-01T00:00:00Z
 HOUR = 3_600_000_000
 DAY = 24 * HOUR
-ROUNDS = 3
+ROUNDS = 5
 
 Columns = dict[str, "np.ndarray"]  # type: ignore[type-arg]
 
