@@ -72,8 +72,14 @@ def a_day(folder: Path, rows: int) -> None:
     write(folder, "s", readings(rows, DAY))
 
 
+MEASURED = ("pressure", "humidity", "wind", "gust", "rain", "sun")
+
+
 def a_month(folder: Path, rows: int) -> None:
-    write(folder, "s", readings(rows, 30 * DAY), files=30)
+    """What weather stations send, a file for each day."""
+    rng = np.random.default_rng(7)
+    measured = {name: np.round(rng.normal(50, 10, rows), 1) for name in MEASURED}
+    write(folder, "s", {**readings(rows, 30 * DAY), **measured}, files=30)
 
 
 def wide(folder: Path, rows: int) -> None:
@@ -100,7 +106,9 @@ def three(folder: Path, rows: int) -> None:
 def two_relations(folder: Path, rows: int) -> None:
     for name in ("p", "q"):
         rng = np.random.default_rng(len(name))
-        write(folder, name, {"k": rng.integers(0, 10_000, 10_000).astype("int32")}, files=1)
+        keys = rng.integers(0, 10_000, 10_000).astype("int32")
+        named = np.array([f"{name} {k}" for k in keys])
+        write(folder, name, {"k": keys, "x": rng.normal(0, 1, 10_000), "name": named}, files=1)
 
 
 SELECTED = "ISTREAM(SELECT * FROM s [RANGE 1 HOUR SLIDE 1 MINUTE] WHERE v < {});"
@@ -124,6 +132,9 @@ CASES = [
         "WHERE ts >= TIMESTAMP '2026-03-10' AND ts < TIMESTAMP '2026-03-11');",
         a_month,
         0.15,
+        declared="CREATE STREAM s (k INT, v INT, w DOUBLE, ts TIMESTAMP, "
+        + ", ".join(f"{name} DOUBLE" for name in MEASURED)
+        + ") FROM parquet 's' TIMESTAMP BY ts;\n",
     ),
     Case(
         "join-order",
@@ -137,10 +148,11 @@ CASES = [
     ),
     Case(
         "product",
-        "SELECT count(*) AS n FROM p, q WHERE p.k = q.k;",
+        "SELECT p.k, p.x, q.name FROM p, q WHERE p.k = q.k;",
         two_relations,
         0.05,
-        declared="CREATE RELATION p (k INT) FROM parquet 'p';\nCREATE RELATION q (k INT) FROM parquet 'q';\n",
+        declared="CREATE RELATION p (k INT, x DOUBLE, name STRING) FROM parquet 'p';\n"
+        "CREATE RELATION q (k INT, x DOUBLE, name STRING) FROM parquet 'q';\n",
     ),
 ]
 
