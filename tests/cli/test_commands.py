@@ -11,9 +11,10 @@ from pathlib import Path
 
 import pytest
 
-from astralq import range_, rows
+from astralq import Schema, StreamQuery, range_, rows
 from astralq.algebra.base import Operator
 from astralq.algebra.relational import Select
+from astralq.algebra.sources import Origin, StreamSource
 from astralq.algebra.windows import Window
 from astralq.errors import AstralError, Span
 from astralq.language import ScriptError
@@ -145,6 +146,13 @@ def test_explain_shows_kind_start_and_plan(desk: Desk) -> None:
         "kept by a continuous run\n"
         "  WINDOW [ROWS 1]: the tuples that it holds, or will hold\n"
     )
+
+
+def test_explain_needs_no_files(desk: Desk) -> None:
+    """Sizes come from the footers of parquet files where these are there."""
+    source = StreamSource("s", Schema.parse("k INT, ts TIMESTAMP"), "ts", origin=Origin("parquet", "nowhere"))
+    file = desk.file("q.aql", StreamQuery(source)[rows(2)].select("k"))
+    assert "sizes of sources are not known" in printed("explain", file)
 
 
 def test_explain_gives_programs_the_same_as_json(desk: Desk) -> None:

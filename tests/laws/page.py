@@ -80,19 +80,18 @@ def _described(lines: list[str]) -> list[str]:
 
 def _case(rule: Rule, case: Refused) -> list[str]:
     query, forced = sides(rule, case)
-    until = "" if case.until is None else f", up to {case.until}"
     return [
         f"**Refused, {case.name}** (*{case.breaks}*): {case.why}.",
         "",
         "```text",
         *(f"{name}: {_rows(rows)}" for name, rows in case.data.items()),
         "",
-        f"as it is written{until}:",
+        "as it is written:",
         *_indented(str(query)),
-        *_indented(_shown(answer(query, case.data, case.until))),
+        *_indented(_shown(answer(query, case.data))),
         "as the law would have it:",
         *_indented(str(forced)),
-        *_indented(_shown(answer(forced, case.data, case.until))),
+        *_indented(_shown(answer(forced, case.data))),
         "```",
     ]
 
@@ -128,7 +127,7 @@ def _indented(text: str) -> list[str]:
 
 def case_to_draw(rule: Rule) -> Refused | None:
     """The case of a law that is drawn: the papers' own where there is one, else the first one without an error."""
-    able = [c for c in rule.refused if not any(isinstance(answer(q, c.data, c.until), str) for q in sides(rule, c))]
+    able = [c for c in rule.refused if not any(isinstance(answer(q, c.data), str) for q in sides(rule, c))]
     able = [c for c in able if "←" not in "".join(query_text(q) for q in sides(rule, c))]
     return next((c for c in able if c.why.startswith("001 ")), able[0] if able else None)
 
@@ -139,4 +138,4 @@ def draw(folder: Path) -> None:
     for rule in RULES:
         case = case_to_draw(rule)
         if case is not None:
-            picture(sides(rule, case), case.data, until=case.until).save(folder / f"{rule.name}.svg")
+            picture(sides(rule, case), case.data).save(folder / f"{rule.name}.svg")

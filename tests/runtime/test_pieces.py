@@ -6,9 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from astralq.algebra.state import check_bounded, kept_state
+from astralq.algebra.state import kept_state
 from astralq.errors import PlanError
 from astralq.language import read_script
+from astralq.laws.optimize import optimize
 from astralq.runtime.checkpoint.records import CorruptRecordError, newest, read_record, write_record
 from astralq.runtime.ingest.watermark import MAX_WATERMARK, SourceProgress, after_closing, watermark
 from astralq.runtime.progress import QueryProgress, RunProgress
@@ -132,6 +133,6 @@ def test_what_a_query_keeps_is_told_operator_by_operator(query: str, expected: l
 )
 def test_a_plan_that_would_keep_everything_is_refused_by_the_operators_name(query: str, operator: str) -> None:
     with pytest.raises(PlanError) as raised:
-        check_bounded(read_script(f"{DECLARED}{query};").queries[0].operator)
+        optimize(read_script(f"{DECLARED}{query};").queries[0].operator).check_bounded()
     assert operator in str(raised.value)
     assert "--allow-unbounded-state" in str(raised.value)

@@ -251,3 +251,18 @@ class StartedAt(Unary):
     @property
     def label(self) -> str:
         return "STARTED BY ITSELF" if self.t0 is None else f"STARTED AT {format_instant(self.t0)}"
+
+
+Source = StreamSource | SensedSource | RelationSource
+"""003's three extents."""
+
+
+def sources_of(query: Operator) -> list[Source]:
+    """The sources of a query, each once.
+
+    >>> from astralq import rows, stream
+    >>> s = stream("S", "v INT")
+    >>> sources_of(s[rows(1)].union(s[rows(2)]).operator)
+    [STREAM S]
+    """
+    return list({op.name: op for op in query.walk() if isinstance(op, Source)}.values())

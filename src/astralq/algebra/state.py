@@ -58,12 +58,6 @@ def kept_state(query: Operator) -> list[Kept]:
     )
 
 
-def check_bounded(query: Operator) -> None:
-    """An error that names the operator, and what to write instead, if the state would grow for ever."""
-    for error in unbounded(query):
-        raise error
-
-
 def unbounded(query: Operator) -> list[PlanError]:
     """For each operator whose state would grow for ever, the error that says so."""
     return [

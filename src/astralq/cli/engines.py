@@ -11,9 +11,10 @@ from typing import TYPE_CHECKING, Any, Protocol
 from astralq.algebra.answers import answer_columns
 from astralq.algebra.base import Kind, Operator
 from astralq.algebra.observation import check_ends
-from astralq.algebra.sources import RelationSource, SensedSource, StreamSource
+from astralq.algebra.sources import RelationSource, SensedSource, StreamSource, sources_of
 from astralq.cli.answers import Question
 from astralq.cli.scripts import shown
+from astralq.errors import DataError
 from astralq.io.files import described, find_files, read_sensor, read_sources
 from astralq.io.parquet import footers
 from astralq.model import run, set_aside, state
@@ -78,12 +79,6 @@ class Learnt:
     ranges: dict[int, Range] = field(default_factory=dict)
 
 
-def _sources(question: Question) -> list[StreamSource | RelationSource | SensedSource]:
-    """The sources of a query, each once."""
-    kinds = StreamSource | RelationSource | SensedSource
-    return list({op.name: op for op in question.statement.operator.walk() if isinstance(op, kinds)}.values())
-
-
 @dataclass(frozen=True)
 class SparkEngine:
     """Spark, started when the first query needs it."""
@@ -126,7 +121,8 @@ class SparkEngine:
         query = question.statement
         with translated_errors(), question.translated_source_errors():
             frames = self._frames(question)
-            learnt = {op.name: self._learnt.setdefault((question.folder, op), Learnt()) for op in _sources(question)}
+            sources = sources_of(query.operator)
+            learnt = {op.name: self._learnt.setdefault((question.folder, op), Learnt()) for op in sources}
             times = {(name, t0): t for name, one in learnt.items() for t0, t in one.times.items()}
             answered: Answered = self.engine.answered(
                 query.operator,
@@ -168,7 +164,7 @@ class SparkEngine:
 
         query = question.statement
         found: dict[str, DataFrame] = {}
-        for op in _sources(question):
+        for op in sources_of(query.operator):
             if isinstance(op, SensedSource):
                 check_ends(query.operator, query.t0, question.end)
                 assert query.t0 is not None
@@ -206,8 +202,11 @@ def _times_in_footers(question: Question) -> dict[tuple[str, Instant], Times]:
 
 
 def rows_in_footers(question: Question) -> dict[str, int]:
-    """How many rows the parquet files of a query's streams have."""
-    return {name: times.rows for (name, _), times in _times_in_footers(question).items()}
+    """How many rows the parquet files of a query's streams have; of files that are not there, nobody knows."""
+    try:
+        return {name: times.rows for (name, _), times in _times_in_footers(question).items()}
+    except DataError:
+        return {}
 
 
 def _is_text(source: StreamSource | RelationSource) -> bool:

@@ -8,19 +8,15 @@ from collections.abc import Sequence
 from rich.console import Console
 from rich.table import Table
 
-from astralq.errors import PlanError, nearest
+from astralq.laws.optimize import rules_named
 from astralq.laws.rules import RULES
 from astralq.laws.trials import Tried, trials
 
 
 def tried_laws(names: Sequence[str], count: int, seed: int) -> bool:
     """Prints a table of the laws; False if one is unsound, never fires or refuses, or has a needless condition."""
-    known = {r.name: r for r in RULES}
-    for name in names:
-        if name not in known:
-            raise PlanError(f"there is no law {name!r}", hint=nearest(name, known) or f"they are {', '.join(known)}")
     tried = []
-    for rule in [known[n] for n in names] or RULES:
+    for rule in rules_named(names) or RULES:
         if sys.stderr.isatty():
             print(f"\r{rule.name:<40}", end="", file=sys.stderr, flush=True)
         tried.append(trials(rule, count, seed))

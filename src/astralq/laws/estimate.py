@@ -1,6 +1,6 @@
 """Estimates: about how many rows an operator's table has, by the sizes of its sources and usual selectivities.
 
-They choose between plans that give the same answer; nothing that is shown depends on them.
+They choose between plans that give the same answer, and `explain` shows them; no answer depends on them.
 """
 
 from __future__ import annotations

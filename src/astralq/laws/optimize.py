@@ -66,11 +66,17 @@ def rules_without(names: Collection[str] = (), *, laws: bool = True) -> tuple[Ru
     >>> len(rules_without(laws=False)), len(RULES) - len(rules_without(["fold_constants"]))
     (0, 1)
     """
-    known = {r.name for r in RULES}
+    left_out = rules_named(names)
+    return tuple(r for r in RULES if r not in left_out) if laws else ()
+
+
+def rules_named(names: Collection[str]) -> tuple[Rule, ...]:
+    """The rules with these names, in their order; an error for a name that none has."""
+    known = {r.name: r for r in RULES}
     for name in names:
         if name not in known:
-            raise PlanError(f"there is no law {name!r}", hint=nearest(name, known) or "`astralq laws` lists them")
-    return tuple(r for r in RULES if r.name not in names) if laws else ()
+            raise PlanError(f"there is no law {name!r}", hint=nearest(name, known) or f"they are {', '.join(known)}")
+    return tuple(r for r in RULES if r.name in names)
 
 
 def optimize(query: Operator, rules: Sequence[Rule] = RULES, rows: Mapping[str, int] | None = None) -> Optimized:

@@ -13,23 +13,18 @@ from astralq.algebra.properties import Properties, properties
 from astralq.laws.estimate import estimated_rows
 from astralq.laws.samples import Random
 from astralq.model.sources import Data
-from astralq.timeline import Instant
 
 
 class Holds(Enum):
     """How far both sides of a law are the same. D36 is no congruence: a law that holds up to φ may not be used where
-    somebody above observes φ itself, and one that holds up to order not where somebody observes order."""
+    somebody above observes φ itself."""
 
     EXACTLY = "exactly"
     UP_TO_PHI = "up to φ"
-    UP_TO_ORDER = "up to order"
 
 
-UNOBSERVED = {
-    Holds.UP_TO_PHI: ("φ is not observed", "nobody above looks at φ itself"),
-    Holds.UP_TO_ORDER: ("order is not observed", "nobody above looks at the order"),
-}
-"""The side condition that every law has that does not hold exactly: its name, and what it says."""
+UNOBSERVED = "φ is not observed"
+"""The side condition that every law has that holds up to φ."""
 
 
 @dataclass(frozen=True)
@@ -41,7 +36,6 @@ class Refused:
     query: Operator | HasOperator
     data: Data
     why: str
-    until: Instant | None = None  # where the run ends, if not with the data
     rows: Mapping[str, int] = field(default_factory=dict)  # what sources are taken to have, where the law asks for it
 
     @property
@@ -57,9 +51,6 @@ class Refusal:
     condition: str
     operator: str
     why: str
-
-    def __str__(self) -> str:
-        return f"{self.rule}: {self.why}"
 
 
 @dataclass
@@ -107,9 +98,8 @@ class Rule:
     def of(module: ModuleType) -> Rule:
         """The rule that a file states."""
         conditions = dict(module.CONDITIONS)
-        if module.HOLDS in UNOBSERVED:
-            name, words = UNOBSERVED[module.HOLDS]
-            conditions[name] = words
+        if module.HOLDS is Holds.UP_TO_PHI:
+            conditions[UNOBSERVED] = "nobody above looks at φ itself"
         return Rule(
             name=module.__name__.rpartition(".")[2],
             law=module.LAW,
@@ -126,11 +116,7 @@ class Rule:
         """The operator as the law rewrites it; None where its shape is another, or a side condition is broken."""
         site.rule = self.name
         new = self.rewrite(op, site)
-        if new is None or self.holds not in UNOBSERVED:
+        if new is None or self.holds is Holds.EXACTLY:
             return new
-        seen = site.observed
-        phi = seen.phi or "_n" in seen.columns
-        broken = phi if self.holds is Holds.UP_TO_PHI else phi or seen.order or seen.positions
-        name, _ = UNOBSERVED[self.holds]
-        what = "φ itself" if self.holds is Holds.UP_TO_PHI else "the order"
-        return new if site.require(name, not broken, f"somebody above looks at {what}", op.label) else None
+        seen = site.observed.phi or "_n" in site.observed.columns
+        return new if site.require(UNOBSERVED, not seen, "somebody above looks at φ itself", op.label) else None

@@ -108,7 +108,7 @@ def trials(rule: Rule, count: int, seed: int = 0, *, most: int = 20) -> Tried:
     for refused in rule.refused:
         tried.broken.setdefault(refused.breaks, [])
         query = lower(refused.operator)
-        _force(tried, query, refused.data, refused.rows, refused.breaks, refused.until)
+        _force(tried, query, refused.data, refused.rows, refused.breaks)
     return tried
 
 

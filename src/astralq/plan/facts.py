@@ -12,12 +12,12 @@ from typing import Any
 
 from astralq.algebra.base import Operator
 from astralq.algebra.relational import GroupBy
-from astralq.algebra.sources import RelationSource, SensedSource, StartedAt, StreamSource
+from astralq.algebra.sources import RelationSource, SensedSource, Source, StartedAt, StreamSource
 from astralq.plan import functions as F  # noqa: N812
 from astralq.plan.aggregate.limbs import Range, range_columns, range_of
 from astralq.plan.columns import Column, col, lit, long
 from astralq.plan.sources.provenance import source_column
-from astralq.plan.sources.rows import STAMP, Source, moments, scanned
+from astralq.plan.sources.rows import STAMP, moments, scanned
 from astralq.plan.table import Table
 from astralq.timeline import EPOCH, BatchId, Instant
 

@@ -13,7 +13,7 @@ from astralq.algebra.base import Operator
 from astralq.algebra.observation import check_ends, first_observed
 from astralq.algebra.relational import Distinct, GroupBy, Join, Product, Project, Rename, Select
 from astralq.algebra.set_aside import SetAside, before_start, sources_with_start, unmatched
-from astralq.algebra.sources import SensedSource, StreamSource
+from astralq.algebra.sources import SensedSource, Source, StreamSource
 from astralq.algebra.streamers import DStream, IStream, RStream
 from astralq.algebra.ticks import Tick
 from astralq.algebra.windows import Window
@@ -24,7 +24,7 @@ from astralq.plan.encoding.batches import NEVER
 from astralq.plan.encoding.scan import Cut
 from astralq.plan.encoding.tables import StreamTable
 from astralq.plan.facts import FEW_PAIRS, Facts, Row, Times, timed_sources
-from astralq.plan.sources.rows import Source, scanned
+from astralq.plan.sources.rows import scanned
 from astralq.plan.state.store import StateTables
 from astralq.plan.table import Materialize, Scan, Table, expanded_size, is_at_hand
 from astralq.timeline import EPOCH, LAST_INDEX, BatchId, Instant

@@ -11,7 +11,7 @@ from astralq.algebra.base import Operator
 from astralq.algebra.domain import Domain, Floor
 from astralq.algebra.serialize import FunctionInPlanError, UnknownPlanError, dumps, loads
 from astralq.algebra.sneeql import Scan
-from astralq.algebra.sources import Origin, RelationSource, SensedSource, StreamSource, Validity
+from astralq.algebra.sources import Origin, RelationSource, Source, Validity, sources_of
 from astralq.algebra.ticks import Tick
 from astralq.errors import PlanError
 from astralq.laws.optimize import optimize
@@ -22,8 +22,6 @@ from astralq.runtime.checkpoint.folders import CheckpointError
 from astralq.runtime.checkpoint.records import Record
 from astralq.runtime.checkpoint.tables import Table
 from astralq.timeline import Duration, Instant, format_instant
-
-Source = StreamSource | RelationSource | SensedSource
 
 
 @dataclass(frozen=True)
@@ -73,8 +71,7 @@ class ContinuousQuery:
     @property
     def sources(self) -> list[Source]:
         """All its sources, each once."""
-        by_name = {op.name: op for op in self.operator.walk() if isinstance(op, Source)}
-        return list(by_name.values())
+        return sources_of(self.operator)
 
     @property
     def coming(self) -> list[Source]:

@@ -13,7 +13,7 @@ from pyspark.errors import StreamingQueryException
 from pyspark.sql import DataFrame, SparkSession
 
 from astralq.algebra.base import Kind
-from astralq.algebra.sources import NOTHING, RelationSource, SensedSource, StreamSource
+from astralq.algebra.sources import NOTHING, RelationSource, SensedSource, Source, StreamSource
 from astralq.errors import AstralError, PlanError
 from astralq.runtime.checkpoint.folders import Folders
 from astralq.runtime.epochs import Epochs, Intent, TargetWatermark
@@ -22,7 +22,7 @@ from astralq.runtime.ingest.log import IngestLog, clock
 from astralq.runtime.ingest.sensing import sensed_input
 from astralq.runtime.ingest.watermark import MAX_WATERMARK, SourceProgress, watermark
 from astralq.runtime.progress import QueryProgress, RunProgress
-from astralq.runtime.queries import ContinuousQuery, Source
+from astralq.runtime.queries import ContinuousQuery
 from astralq.runtime.sinks import Sink
 from astralq.spark.batch import last_instants
 from astralq.timeline import EPOCH, Duration, Instant, duration, format_instant

@@ -18,7 +18,7 @@ from astralq.algebra.windows import Window, WindowSpec, at_instants, fixed, land
 from astralq.expr.conditions import conjunction, conjuncts
 from astralq.expr.functions import call
 from astralq.expr.nodes import Call, Column, Expr, Literal
-from astralq.laws.rule import Holds, Refused, Site
+from astralq.laws.rule import UNOBSERVED, Holds, Refused, Site
 from astralq.laws.samples import LAST, Random, S, tuples, us
 from astralq.laws.shapes import names
 from astralq.schema import TIMESTAMP
@@ -97,7 +97,7 @@ REFUSED = (
     ),
     Refused(
         "intersection by φ",
-        "φ is not observed",
+        UNOBSERVED,
         S[landmark(Instant(2), "1 us")].intersection(S[unbounded()]),
         {"S": tuples((1, 1, 1), (2, 2, 2))},
         "the selected tuple has another position",

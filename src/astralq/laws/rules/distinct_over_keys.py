@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from astralq.algebra.base import Kind, Operator
 from astralq.algebra.relational import Distinct, GroupBy, Project, Rename, Select, ValueSetOperation
-from astralq.laws.rule import Holds, Refused, Site
+from astralq.laws.rule import UNOBSERVED, Holds, Refused, Site
 from astralq.laws.samples import C, Random
 
 LAW = "δ(R) ≡ R, where R's tuples are identified by some of its values"
@@ -58,7 +58,7 @@ REFUSED = (
     ),
     Refused(
         "intersection by φ",
-        "φ is not observed",
+        UNOBSERVED,
         C.aggregate("max(b) AS b", by="a").distinct().intersection(C.distinct()),
         {"C": [(1, 1)]},
         "both sides are identified by their values; without DISTINCT the left one is by its key",

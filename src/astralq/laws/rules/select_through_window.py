@@ -19,7 +19,7 @@ from astralq.algebra.windows import Window, WindowSpec, range_, rows, unbounded
 from astralq.expr.conditions import conjunction
 from astralq.expr.nodes import Expr
 from astralq.expr.parse import expression
-from astralq.laws.rule import Holds, Refused, Site
+from astralq.laws.rule import UNOBSERVED, Holds, Refused, Site
 from astralq.laws.samples import Random, S, tuples, us
 from astralq.laws.shapes import CANNOT_FAIL, POSITIONS, divided, selected
 
@@ -105,7 +105,7 @@ REFUSED = (
     ),
     Refused(
         "intersection by φ",
-        "φ is not observed",
+        UNOBSERVED,
         S[range_("4 us")].where("a = 1").intersection(S[unbounded()]),
         {"S": tuples((1, 0, 0), (2, 1, 1))},
         "D36 is no congruence: the selected tuple has another position, and is in the intersection no more",
@@ -122,10 +122,6 @@ def drawn(random: Random) -> Operator:
         key = random.one(["a", "b"])
         window = random.stream()[random.window().by(key)]
         condition = random.condition(window.operator, [key])
-        window = window.where(condition)
-        return Select(window.operator.children[0], conjunction([condition, *_positions(random, window.operator)]))
+        above = [expression("_n > 1", window.operator.readable)] if random.chance(0.3) else []
+        return window.where(conjunction([condition, *above])).operator
     return window.where(random.condition(window.operator)).operator
-
-
-def _positions(random: Random, op: Operator) -> list[Expr]:
-    return [expression("_n > 1", op.readable)] if random.chance(0.3) else []

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection
 
-from astralq.algebra.sources import RelationSource, SensedSource, StreamSource, Validity
+from astralq.algebra.sources import RelationSource, SensedSource, Source, StreamSource, Validity
 from astralq.errors import DataError
 from astralq.plan import functions as F  # noqa: N812
 from astralq.plan.columns import Window, col, columns, lit, long
@@ -14,8 +14,6 @@ from astralq.plan.sources import changes
 from astralq.plan.sources.stamps import failing, moment, required
 from astralq.plan.table import Scan, Table
 from astralq.timeline import Instant
-
-Source = StreamSource | SensedSource | RelationSource
 
 STAMP = ("_t", "_i", "_n")
 """The columns with which rows may bring their own timestamp, batch index and position."""
