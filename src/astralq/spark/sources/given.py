@@ -8,9 +8,9 @@ from dataclasses import dataclass, field
 from pyspark.sql import DataFrame, SparkSession
 
 from astralq.algebra.base import Operator
-from astralq.algebra.sources import RelationSource, SensedSource, StreamSource
+from astralq.algebra.sources import RelationSource, SensedSource, Source, StreamSource
 from astralq.errors import DataError, nearest
-from astralq.plan.sources.rows import STAMP, Source
+from astralq.plan.sources.rows import STAMP
 from astralq.plan.sql_types import spark_type
 from astralq.spark.columns import col
 
