@@ -104,7 +104,7 @@ def _happened(run: Run, planner: Planner) -> tuple[Table, tuple[str, ...]]:
             return rows, tuple(dict.fromkeys(["t", "i", *stream.order, *attributes(stream.schema)]))
         case Kind.RELATION:
             relation = (
-                planner.relation(run.query)
+                planner.relation(run.query, identity=False)
                 if run.state is None
                 else planner.relation(run.query, demand=demand_of_changes(run.query))
             )

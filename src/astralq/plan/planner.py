@@ -25,7 +25,7 @@ from astralq.algebra.retention import Demand, demand_of_group, demand_of_streame
 from astralq.algebra.sneeql import RowWindows, Scan, TimeWindows, WindowsProduct
 from astralq.algebra.sources import RelationSource, SensedSource, StartedAt, StreamSource, Validity
 from astralq.algebra.stream_ops import BandJoin, Spread
-from astralq.algebra.streamers import DStream, IStream, RStream
+from astralq.algebra.streamers import DStream, Identity, IStream, RStream
 from astralq.algebra.ticks import Tick
 from astralq.algebra.windows import Window
 from astralq.errors import PlanError
@@ -113,7 +113,10 @@ class Planner:
                 if op.every is None and self._is_no_op(op.child):
                     self.advance(op.child, demand_of_streamer(op))
                     return streams.nothing(op.schema)
-                child = self.relation(op.child, demand=demand_of_streamer(op))
+                by_order = op.every is None and not (
+                    isinstance(op, IStream | DStream) and op.identity is Identity.VALUE
+                )
+                child = self.relation(op.child, demand=demand_of_streamer(op), identity=not by_order)
                 return streamers.stream_of(op, child, run, name=self._state_name("every", op))
             case BandJoin():
                 return self._banded(op)
@@ -179,14 +182,17 @@ class Planner:
 
     # Relations
 
-    def relation(self, op: Operator, *, ordered: bool = True, demand: Demand = Demand.CLIPPED) -> RelationTable:
+    def relation(
+        self, op: Operator, *, ordered: bool = True, demand: Demand = Demand.CLIPPED, identity: bool = True
+    ) -> RelationTable:
         """A relation's relation; without `ordered` nobody looks at order and identity, which spares numbering streams.
+        Without `identity` nobody asks whether two rows are the same tuple, so that their order will do.
 
         `demand` says what is wanted in an epoch; all operators but σ, Π and ρ demand what their children hold.
         """
         if self.moment is not None:
             return self._state(op, self.moment, ordered=ordered)
-        return self._relation(op, ordered=ordered, demand=demand)
+        return self._relation(op, ordered=ordered, demand=demand, identity=identity)
 
     def _state(self, op: Operator, moment: BatchId, *, ordered: bool) -> RelationTable:
         """The rows that hold at one batch identifier, from it on; other states are not computed: they could fail."""
@@ -201,7 +207,9 @@ class Planner:
         # A global aggregate has a row of nothing before the moment, too.
         return _held_at(state, moment) if isinstance(op, GroupBy) and not op.keys else state
 
-    def _relation(self, op: Operator, *, ordered: bool, demand: Demand = Demand.CLIPPED) -> RelationTable:
+    def _relation(
+        self, op: Operator, *, ordered: bool, demand: Demand = Demand.CLIPPED, identity: bool = True
+    ) -> RelationTable:
         run = self.run
         match op:
             case RelationSource():
@@ -214,17 +222,21 @@ class Planner:
                 return Planner(_inner_run(op, run)).relation(op.child, ordered=ordered)
             case Window():
                 name = self._state_name("window", op, ordered, demand.name)
-                return window(self.stream(op.child), op.spec, run, ordered=ordered, name=name, demand=demand)
+                return window(
+                    self.stream(op.child), op.spec, run, ordered=ordered, identity=identity, name=name, demand=demand
+                )
             case Select():
-                needs = ordered or reads_position(op.condition, op.child.schema)
-                child = self.relation(op.child, ordered=needs, demand=demand)
+                counts = reads_position(op.condition, op.child.schema)
+                child = self.relation(op.child, ordered=ordered or counts, demand=demand, identity=identity or counts)
                 return relational.select(op, self._seen(child, [op.condition]))
             case Project():
-                needs = ordered or any(reads_position(e, op.child.schema) for _, e in op.items)
-                child = self.relation(op.child, ordered=needs, demand=demand)
+                counts = any(reads_position(e, op.child.schema) for _, e in op.items)
+                child = self.relation(op.child, ordered=ordered or counts, demand=demand, identity=identity or counts)
                 return relational.project(op, self._seen(child, [e for _, e in op.items]))
             case Rename():
-                return replace(self.relation(op.child, ordered=ordered, demand=demand), schema=op.schema)
+                return replace(
+                    self.relation(op.child, ordered=ordered, demand=demand, identity=identity), schema=op.schema
+                )
             case GroupBy():
                 return self._grouped(op)
             case Distinct():
@@ -335,6 +347,11 @@ def _inner_run(op: StartedAt, run: Run) -> Run:
     """A query inside another keeps its own start, and ends with the outer one."""
     scope = "" if run.state is None else state_name("inner", run.scope, op)
     return replace(run, query=op.child, t0_or_none=op.t0, until=run.end, scope=scope)
+
+
+def _compares_tuples(op: IStream | DStream | RStream) -> bool:
+    """Whether a streamer asks which tuples of two states are the same, where each row is a tuple by itself."""
+    return op.every is not None or (isinstance(op, IStream | DStream) and op.identity is Identity.VALUE)
 
 
 def _looks_at_order(op: GroupBy) -> bool:

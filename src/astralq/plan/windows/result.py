@@ -10,9 +10,9 @@ from astralq.algebra.schedules import Measure, Periodic
 from astralq.algebra.scopes import Back, Bound, Linear
 from astralq.algebra.windows import WindowSpec
 from astralq.plan import functions as F  # noqa: N812
-from astralq.plan.columns import col, lit
+from astralq.plan.columns import Column, col, lit
 from astralq.plan.encoding.batches import Id
-from astralq.plan.encoding.tables import Key, RelationTable, StreamTable, attributes, holds, interval
+from astralq.plan.encoding.tables import Key, Phi, RelationTable, StreamTable, attributes, holds, interval, relabelled
 from astralq.plan.run import Run
 from astralq.plan.state.epochs import needed_tuples
 from astralq.plan.table import Table
@@ -26,6 +26,7 @@ class WindowOf:
     run: Run
     name: str = ""
     demand: Demand = Demand.CLIPPED
+    by_stamp: bool = False  # φ is where the stream's order has a tuple, not a number
 
     def linear(self, bound: Bound) -> Linear:
         """A bound on the schedule's own measure as a function of j."""
@@ -58,7 +59,7 @@ class WindowOf:
             rows = rows.where(~F.coalesce(col("gone"), lit(False)))
         one_batch = start.i is None and end.i is None
         stamp = {"st": "t"} | ({} if stream.one_batch else {"si": "i"}) | ({"sn": "n"} if stream.numbered else {})
-        order = [col("n").alias("o0")] if stream.numbered else []
+        phi, order = self._phi(stream)
         held: Table = rows.select(
             *attributes(stream.schema),
             *(col(c).alias(name) for name, c in stamp.items()),
@@ -68,17 +69,24 @@ class WindowOf:
         return RelationTable(
             held if lifetime is not None and one_batch else held.where(holds(one_batch)),
             stream.schema,
-            (Key("o0"),) if stream.numbered else (),
+            phi,
             one_batch,
             tuple(stamp),
-            ordered=stream.numbered,
-            coalesced=stream.numbered,
+            ordered=bool(phi),
+            coalesced=bool(phi),
             lifetime=lifetime,
             append_only=append_only,
             pane_aligned=pane_aligned,
             unseen=True,
             grid=self._grid if pane_aligned else None,
         )
+
+    def _phi(self, stream: StreamTable) -> tuple[Phi, list[Column]]:
+        if stream.numbered:
+            return (Key("o0"),), [col("n").alias("o0")]
+        if not self.by_stamp:
+            return (), []
+        return relabelled(tuple(Key(c) for c in dict.fromkeys([*stream.sort_columns, *attributes(stream.schema)])))
 
     @property
     def _grid(self) -> Grid | None:

@@ -28,6 +28,7 @@ def window(
     run: Run,
     *,
     ordered: bool,
+    identity: bool = True,
     name: str = "",
     demand: Demand = Demand.CLIPPED,
 ) -> RelationTable:
@@ -38,11 +39,13 @@ def window(
     _check(spec, run)
     measured = spec.measures != {Measure.TIME} and not holds_all_at_once(spec)
     _note(spec, run, measured=measured)
+    # Windows on time treat equal tuples alike: where nobody tells these apart, a tuple's place is its stamp and values.
+    by_stamp = ordered and not identity and not measured and run.state is None
     # What is kept of a part has to stay in its order.
-    if ordered or (measured and (not spec.partition or run.state is not None)):
+    if (ordered and not by_stamp) or (measured and (not spec.partition or run.state is not None)):
         run.choices.note(f"WINDOW {spec}", f"positions by {_numbering(run)}", _why_numbered(spec, ordered=ordered))
         stream = numbered(stream, run)
-    made = WindowOf(spec, run)
+    made = WindowOf(spec, run, by_stamp=by_stamp)
     if run.state is not None and keeps_tuples(spec, demand):
         made = WindowOf(spec, run, name, demand)
         stream = with_kept_tuples(worth_keeping(made, stream), name, run.state)
