@@ -36,7 +36,7 @@ def check(rule: Rule, before: Operator, after: Operator) -> None:
             ("kind", before.kind.value, after.kind.value),
             ("attributes", before.schema, after.schema),
             ("stamps", before.stamped, after.stamped),
-            ("observation", observation(before), observation(after)),
+            ("observation", *(observation(q, starts=not rule.restarts) for q in (before, after))),
             ("order", *((phi_form(before), phi_form(after)) if rule.holds is Holds.EXACTLY else ((), ()))),
         )
         if a != b
@@ -48,14 +48,14 @@ def check(rule: Rule, before: Operator, after: Operator) -> None:
         )
 
 
-def observation(op: Operator) -> frozenset[object]:
+def observation(op: Operator, *, starts: bool = True) -> frozenset[object]:
     """What says how long a run is and where it begins: sources, starts, ticks and spreads."""
     found: set[object] = set()
     for o in op.walk():
         match o:
             case StreamSource() | SensedSource() | RelationSource():
                 found.add(o)
-            case StartedAt():
+            case StartedAt() if starts:
                 found.add(("start", o.t0, observation(o.child)))
             case Tick():
                 found.add(("tick", o.period))

@@ -93,6 +93,7 @@ class Rule:
     rewrite: Callable[[Operator, Site], Operator | None] = field(repr=False)
     refused: tuple[Refused, ...] = field(repr=False)
     drawn: Callable[[Random], Operator] = field(repr=False)
+    restarts: bool = False  # whether it may take out a start of a query inside another
 
     @staticmethod
     def of(module: ModuleType) -> Rule:
@@ -110,6 +111,7 @@ class Rule:
             rewrite=module.rewrite,
             refused=module.REFUSED,
             drawn=module.drawn,
+            restarts=getattr(module, "RESTARTS", False),
         )
 
     def tried(self, op: Operator, site: Site) -> Operator | None:

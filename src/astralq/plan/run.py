@@ -255,10 +255,10 @@ class BatchRun(Run):
                 return False
         return True
 
-    def set_aside(self) -> list[SetAside]:
-        """What of the sources' rows a batch run cannot use."""
+    def set_aside(self, query: Operator | None = None) -> list[SetAside]:
+        """What of the sources' rows a batch run cannot use, by the starts of its query or of another form."""
         left_out = {}
-        for source, t0 in sources_with_start(self.query, self.t0_or_none):
+        for source, t0 in sources_with_start(query or self.query, self.t0_or_none):
             times = self.facts.times.get((source.name, t0), Times())
             if isinstance(source, SensedSource):
                 continue

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from pyspark.sql import DataFrame
 
 from astralq.algebra.base import Kind, Operator
 from astralq.algebra.sources import RelationSource
+from astralq.laws.lower import lower
 from astralq.laws.optimize import Optimized, optimize
 from astralq.laws.rule import Rule
 from astralq.laws.rules import RULES
@@ -43,7 +44,7 @@ class Batch:
         self.facts.stamps = given.prepare(query)
         self.facts.few_rows = self.few_rows
         asking = Execution(given, given.session)
-        asked = measures(query, self.t0, self.facts)
+        asked = measures(lower(self.query), self.t0, self.facts) | measures(query, self.t0, self.facts)
         for key, rows in zip(asked, asking.measure(list(asked.values())), strict=True):
             learn(self.facts, key, rows[0])
         self.optimized = optimize(self.query, self.rules, self.facts.rows)
@@ -53,9 +54,10 @@ class Batch:
     def _planned(self) -> Plan:
         assert self.optimized is not None
         run = BatchRun(self.optimized.after, self.facts, self.t0, self.until if self.at is None else self.at)
-        if self.at is not None and run.query.kind is not Kind.STREAM:
-            return plan_state(run, self.at)
-        return plan_history(run)
+        state = self.at is not None and run.query.kind is not Kind.STREAM
+        plan = plan_state(run, self.at) if state and self.at is not None else plan_history(run)
+        # A law may take the start of a view out; what was set aside before it is told all the same.
+        return replace(plan, set_aside=tuple(run.set_aside(lower(self.query))))
 
     def answer(self, plan: Plan) -> DataFrame:
         assert plan.answer is not None

@@ -27,6 +27,7 @@ from astralq.laws.rules import (
     select_through_window,
     stream_of_window,
     time_as_attribute,
+    transposition,
 )
 
 RULES: tuple[Rule, ...] = tuple(
@@ -55,5 +56,6 @@ RULES: tuple[Rule, ...] = tuple(
         lookup_batches,
         bound_by_window,
         time_as_attribute,
+        transposition,
     )
 )
