@@ -23,6 +23,7 @@ LAYERS = [
     "io",
     "model",
     "laws",
+    "sharing",
     "plan",
     "language",
     "printing",
@@ -37,6 +38,7 @@ LAYERS = [
 FORBIDDEN = {
     "io": {"pyspark", "matplotlib"},
     "laws": {"pyspark", "matplotlib"},
+    "sharing": {"pyspark", "matplotlib"},
     "model": {"pyspark", "matplotlib"},
     "plan": {"pyspark", "matplotlib", "pyarrow"},
     "algebra": {"pyspark", "matplotlib"},

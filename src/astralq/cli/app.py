@@ -88,6 +88,7 @@ NoLaws = Annotated[bool, typer.Option("--no-laws", help="Run queries as they are
 Without = Annotated[
     list[str] | None, typer.Option(metavar="LAW", help="Leave a law out.", callback=lambda names: _known_laws(names))
 ]
+NoSharing = Annotated[bool, typer.Option("--no-sharing", help="Answer each query for itself.")]
 Dialect = Annotated[
     str | None,
     typer.Option(metavar="D", help=" | ".join(DIALECTS), callback=_one_of("dialect", DIALECTS)),
@@ -138,6 +139,7 @@ def run(
     ] = "iso",
     no_laws: NoLaws = False,
     without: Without = None,
+    no_sharing: NoSharing = False,
     master: Annotated[str | None, typer.Option(metavar="M", help="Spark's master.")] = None,
     conf: Annotated[list[str] | None, typer.Option(metavar="K=V", help="A setting of Spark.", callback=_pairs)] = None,
 ) -> None:
@@ -146,7 +148,7 @@ def run(
         raise typer.BadParameter("give either --at or --until, not both", param_hint="--at")
     moments = (_moment("--at", at), _moment("--until", until))
     _check_engine(engine, master, conf or [])
-    asked = engine_named(engine, master, conf or [], not no_laws, without or ())
+    asked = engine_named(engine, master, conf or [], not no_laws, without or (), not no_sharing)
     chosen = format_ or (BY_SUFFIX.get(out.suffix.lower()) if out is not None else None) or "table"
     if chosen == "parquet" and out is None:
         raise typer.BadParameter("parquet is written to a file; add --out PATH", param_hint="--format")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
@@ -14,7 +15,7 @@ from astralq.algebra.observation import check_ends
 from astralq.algebra.sources import RelationSource, SensedSource, StreamSource, sources_of
 from astralq.cli.answers import Question
 from astralq.cli.scripts import shown
-from astralq.errors import DataError
+from astralq.errors import AstralError, DataError
 from astralq.io.files import described, find_files, read_sensor, read_sources
 from astralq.io.parquet import footers
 from astralq.model import run, set_aside, state
@@ -27,10 +28,10 @@ from astralq.timeline import EPOCH, BatchId, Instant
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
-    from astralq.plan.aggregate.limbs import Range
     from astralq.plan.explain import Explanation
     from astralq.plan.facts import Times
-    from astralq.spark.engine import Answered
+    from astralq.spark.answers import Answered
+    from astralq.spark.together import Together
 
 ENGINES = ("spark", "model")
 
@@ -38,16 +39,27 @@ ENGINES = ("spark", "model")
 class CommandEngine(Protocol):
     """What answers the queries of a command."""
 
+    def share(self, questions: Sequence[Question]) -> None:
+        """Plans several queries together, before they are answered one after the other."""
+
     def answer(self, question: Question) -> Answer: ...
+
+    def alone(self, question: Question) -> bool:
+        """Whether a query that failed can be answered again, for itself: what it shared may have failed."""
 
 
 def engine_named(
-    name: str, master: str | None, conf: Sequence[str], laws: bool = True, without: Sequence[str] = ()
+    name: str,
+    master: str | None,
+    conf: Sequence[str],
+    laws: bool = True,
+    without: Sequence[str] = (),
+    sharing: bool = True,
 ) -> CommandEngine:
-    """The engine with its settings, k=v; the model knows no laws."""
+    """The engine with its settings, k=v; the model knows no laws, and shares nothing."""
     if name == "model":
         return ModelEngine()
-    return SparkEngine(master, tuple(pair.partition("=")[::2] for pair in conf), laws, tuple(without))
+    return SparkEngine(master, tuple(pair.partition("=")[::2] for pair in conf), laws, tuple(without), sharing)
 
 
 def _wants_state(question: Question) -> bool:
@@ -57,6 +69,12 @@ def _wants_state(question: Question) -> bool:
 
 class ModelEngine:
     """Pure Python: slow, and the judge of the other."""
+
+    def share(self, questions: Sequence[Question]) -> None:
+        pass
+
+    def alone(self, question: Question) -> bool:
+        return False
 
     def answer(self, question: Question) -> Answer:
         query = question.statement
@@ -71,14 +89,6 @@ class ModelEngine:
         return Answer(question.number, shown(question.file), answer_columns(query.operator), found, set_aside=aside)
 
 
-@dataclass
-class Learnt:
-    """What is known of a source: times by the start that they were asked for, and ranges of doubles by place."""
-
-    times: dict[Instant, Times] = field(default_factory=dict)
-    ranges: dict[int, Range] = field(default_factory=dict)
-
-
 @dataclass(frozen=True)
 class SparkEngine:
     """Spark, started when the first query needs it."""
@@ -87,15 +97,17 @@ class SparkEngine:
     conf: tuple[tuple[str, str], ...] = ()
     laws: bool = True
     without: tuple[str, ...] = ()
+    sharing: bool = True
 
-    # What the queries of a command share: a source is read once, and asked once what a plan has to know of it.
+    # What the queries of a command share: a source is read once, and plans that were made together.
 
     @cached_property
     def _read(self) -> dict[tuple[Path, Operator], DataFrame]:
         return {}
 
     @cached_property
-    def _learnt(self) -> dict[tuple[Path, Operator], Learnt]:
+    def _together(self) -> dict[int, tuple[Together, int]]:
+        """The queries that are planned together, by their numbers, with their places in the plan."""
         return {}
 
     @cached_property
@@ -104,6 +116,42 @@ class SparkEngine:
         from astralq.spark.session import session
 
         return Engine(session(self.master, dict(self.conf)), laws=self.laws, without=self.without)
+
+    def share(self, questions: Sequence[Question]) -> None:
+        from astralq.plan.facts import Facts
+        from astralq.spark.batch import Batch
+        from astralq.spark.error_translation import translated_errors
+        from astralq.spark.together import Together, fits_together
+
+        if not self.sharing or len(questions) < 2:
+            return
+        batches: dict[int, Batch] = {}
+        by_number = {q.number: q for q in questions}
+        for q in questions:
+            # What is wrong with a query's sources is told when it is answered.
+            with suppress(AstralError), translated_errors(), q.translated_source_errors():
+                query, until = q.statement, q.until if q.at is None else None
+                batches[q.number] = Batch(
+                    query.operator, self._frames(q), query.t0, until, q.at, rules=self.engine.rules
+                )
+        for numbers in fits_together(batches):
+            group = [by_number[n] for n in numbers]
+            with suppress(AstralError), translated_errors():
+                times = {key: t for q in group for key, t in _times_in_footers(q).items()}
+                names = [f"query {n}" for n in numbers]
+                together = Together(names, [batches[n] for n in numbers], Facts(times=times))
+                together.plan()
+                self._together.update({n: (together, k) for k, n in enumerate(numbers)})
+
+    def alone(self, question: Question) -> bool:
+        if question.number not in self._together:
+            return False
+        together, place = self._together[question.number]
+        if place in together.errors:
+            return False  # its own error
+        for number in [n for n, (t, _) in self._together.items() if t is together]:
+            del self._together[number]
+        return True
 
     def answer(self, question: Question) -> Answer:
         answered = self.answered(question)
@@ -120,23 +168,17 @@ class SparkEngine:
 
         query = question.statement
         with translated_errors(), question.translated_source_errors():
-            frames = self._frames(question)
-            sources = sources_of(query.operator)
-            learnt = {op.name: self._learnt.setdefault((question.folder, op), Learnt()) for op in sources}
-            times = {(name, t0): t for name, one in learnt.items() for t0, t in one.times.items()}
+            if question.number in self._together:
+                together, place = self._together[question.number]
+                return together.answered(place)
             answered: Answered = self.engine.answered(
                 query.operator,
-                frames,
+                self._frames(question),
                 t0=query.t0,
                 at=question.at,
                 until=question.until if question.at is None else None,
-                ranges={(name, place): r for name, one in learnt.items() for place, r in one.ranges.items()},
-                times=_times_in_footers(question) | times,
+                times=_times_in_footers(question),
             )
-            for (name, t0), t in answered.facts.times.items():
-                learnt[name].times[t0] = t
-            for (name, place), range_ in answered.facts.ranges.items():
-                learnt[name].ranges[place] = range_
             return answered
 
     def explanation(self, question: Question) -> Explanation:

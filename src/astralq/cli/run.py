@@ -98,12 +98,16 @@ def run_all(engine: CommandEngine, questions: Sequence[Question], output: Output
     failed = False
     sinks: set[Path] = set()
     with output.opened(), progress() as tell:
+        engine.share(questions)
         for q in questions:
             tell(f"query {q.number} of {len(questions)}, {shown(q.file)}")
             try:
-                with errors_of(q.file, q.statement):
-                    answer = engine.answer(q)
-                    _put(q, answer, output, sinks)
+                try:
+                    answer = _answered(engine, q, output, sinks)
+                except CommandError:
+                    if not engine.alone(q):
+                        raise
+                    answer = _answered(engine, q, output, sinks)
             except CommandError as e:
                 failed = True
                 print(e, file=sys.stderr)
@@ -113,6 +117,13 @@ def run_all(engine: CommandEngine, questions: Sequence[Question], output: Output
     return not failed
 
 
+def _answered(engine: CommandEngine, q: Question, output: Output, sinks: set[Path]) -> Answer:
+    with errors_of(q.file, q.statement):
+        answer = engine.answer(q)
+        _put(q, answer, output, sinks)
+    return answer
+
+
 def _put(q: Question, answer: Answer, output: Output, sinks: set[Path]) -> None:
     if q.statement.sink is None:
         output.put(answer)
@@ -120,8 +131,8 @@ def _put(q: Question, answer: Answer, output: Output, sinks: set[Path]) -> None:
     path, write = sink_file(q.statement.sink, q.folder, answer)
     if path in sinks:
         raise DataError(f"two queries are inserted into {path}", hint="name two files")
-    sinks.add(path)
     write_all({path: write})
+    sinks.add(path)
 
 
 def spare_inputs(sources: Sequence[Source], targets: Sequence[Path]) -> None:

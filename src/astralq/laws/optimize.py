@@ -9,7 +9,7 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from astralq.algebra.base import Operator
-from astralq.algebra.observed import observed
+from astralq.algebra.observed import Observed, observed
 from astralq.algebra.state import Kept, kept_state, unbounded
 from astralq.errors import PlanError, nearest
 from astralq.laws.invariants import LawError, check
@@ -93,13 +93,14 @@ def optimize(query: Operator, rules: Sequence[Rule] = RULES, rows: Mapping[str, 
     before = lower(query)
     steps: list[Step] = []
     seen = {before: 0}
-    current = before
+    current, seen_of = before, observed(before)
     while True:
         refusals: dict[Refusal, None] = {}
         count = len(steps)
         for rule in rules:
-            while (applied := _applied(rule, current, rows or {}, refusals)) is not None:
+            while (applied := _applied(rule, current, seen_of, rows or {}, refusals)) is not None:
                 where, current = applied
+                seen_of = observed(current)
                 steps.append(Step(rule, where, current))
                 if current in seen:
                     raise _oscillation(steps[seen[current] :], current)
@@ -109,10 +110,14 @@ def optimize(query: Operator, rules: Sequence[Rule] = RULES, rows: Mapping[str, 
 
 
 def _applied(
-    rule: Rule, query: Operator, rows: Mapping[str, int], refusals: dict[Refusal, None]
+    rule: Rule,
+    query: Operator,
+    seen_of: Sequence[tuple[Operator, Observed]],
+    rows: Mapping[str, int],
+    refusals: dict[Refusal, None],
 ) -> tuple[str, Operator] | None:
-    """The query after the first place where the rule fits, and that place."""
-    for place, (op, seen) in enumerate(observed(query)):
+    """The query after the first place where the rule fits, and that place; `seen_of` is what is observed of each."""
+    for place, (op, seen) in enumerate(seen_of):
         new = attempt(rule, op, Site(seen, rows), refusals)
         if new is not None:
             return op.label, replaced(query, place, new)

@@ -6,7 +6,7 @@ the data of a plan's own tables can tell (how sums over joins are cut) is measur
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -94,63 +94,97 @@ def started_sources(query: Operator, t0: Instant | None, *, sensed: bool = False
             yield from started_sources(op.child, op.t0, sensed=sensed)
 
 
-def measures(query: Operator, t0: Instant | None, facts: Facts) -> dict[tuple[str, Instant], Table]:
-    """What has to be asked of each source that is not known yet: one row each, all of them in one job."""
-    summed = summed_columns(query)
-    asked: dict[tuple[str, Instant], Table] = {}
-    for source, start in started_sources(query, t0):
-        key = (source.name, start)
-        places = [k for s, k in summed if s.name == source.name and (s.name, k) not in facts.ranges]
-        if key in asked or (key in facts.times and not places):
-            continue
-        rows = scanned(source, facts.stamp(source))
-        table = moments(source, rows)
-        asked[key] = measured_rows(rows) if table is None else measured_times(table, start, places)
+@dataclass(frozen=True)
+class Asked:
+    """What a source is asked for in one row: its times from each of some starts on, and ranges of its doubles."""
+
+    source: str
+    starts: tuple[Instant, ...]
+    table: Table
+
+
+def measures(queries: Sequence[tuple[Operator, Instant | None]], facts: Facts) -> list[Asked]:
+    """What has to be asked of each source that is not known yet, all of them in one job; queries with their starts."""
+    summed = {(source.name, place) for query, _ in queries for source, place in summed_columns(query)}
+    starts: dict[Source, dict[Instant, None]] = {}
+    for source, start in (found for query, t0 in queries for found in started_sources(query, t0)):
+        known = starts.setdefault(source, {})
+        if (source.name, start) not in facts.times:
+            known[start] = None
+    asked = []
+    for source, unknown in starts.items():
+        places = sorted(k for name, k in summed if name == source.name and (name, k) not in facts.ranges)
+        if unknown or places:
+            rows = scanned(source, facts.stamp(source))
+            table = moments(source, rows)
+            wanted = tuple(unknown)
+            if table is None:
+                one = measured_rows(rows, wanted)
+            else:
+                one = measured_times(table, wanted, places, one_batch=has_one_batch(source))
+            asked.append(Asked(source.name, wanted, one))
     return asked
 
 
-def measured_times(moments_: Table, t0: Instant, places: Collection[int] = ()) -> Table:
-    """The times of a source, and the ranges of some of its doubles."""
-    seen, early = col("t") >= t0, col("t") < t0
-    ranges: list[Column] = []
+def has_one_batch(source: Source) -> bool:
+    """Whether every instant of a source has one batch, with the index 0."""
+    if isinstance(source, StreamSource):
+        return source.timestamp is not None and source.batch_by is None and not source.batch_each_row
+    return isinstance(source, RelationSource)
+
+
+def measured_times(
+    moments_: Table, starts: Sequence[Instant], places: Collection[int] = (), *, one_batch: bool = False
+) -> Table:
+    """The times of a source from each start on, and the ranges of some of its doubles."""
+    made: list[Column] = []
+    for n, t0 in enumerate(starts):
+        seen, early = col("t") >= t0, col("t") < t0
+        # Spark compiles minima of numbers, not of structs.
+        first = F.min(F.when(seen, F.struct("t", "i")))
+        if one_batch:
+            first = F.struct(F.min(F.when(seen, col("t"))).alias("t"), long(0).alias("i"))
+        made += [
+            first.alias(f"first{n}"),
+            F.max(F.when(seen, col("t"))).alias(f"last{n}"),
+            F.count(F.when(seen, 1)).alias(f"rows{n}"),
+            F.count(F.when(early, 1)).alias(f"before{n}"),
+        ]
+    made.append(F.count(F.when(col("unmatched"), 1)).alias("unmatched"))
     for k in places:
-        ranges += range_columns(col(f"c{k}"), f"range{k}_")
-    return moments_.agg(
-        F.min(F.when(seen, F.struct("t", "i"))).alias("first"),
-        F.max(F.when(seen, col("t"))).alias("last"),
-        F.count(F.when(seen, 1)).alias("rows"),
-        F.count(F.when(early, 1)).alias("before"),
-        F.count(F.when(col("unmatched"), 1)).alias("unmatched"),
-        *ranges,
-    )
+        made += range_columns(col(f"c{k}"), f"range{k}_")
+    return moments_.agg(*made)
 
 
-def measured_rows(rows: Table) -> Table:
+def measured_rows(rows: Table, starts: Sequence[Instant]) -> Table:
     """How many rows a relation has that does not change."""
     nothing = F.struct(long(0).alias("t"), long(0).alias("i"))
-    return rows.agg(
-        F.min(F.when(lit(False), nothing)).alias("first"),
-        F.max(long(None)).alias("last"),
-        F.count(lit(1)).alias("rows"),
-        F.count(lit(None)).alias("before"),
-        F.count(lit(None)).alias("unmatched"),
-    )
+    made: list[Column] = []
+    for n, _ in enumerate(starts):
+        made += [
+            F.min(F.when(lit(False), nothing)).alias(f"first{n}"),
+            F.max(long(None)).alias(f"last{n}"),
+            F.count(lit(1)).alias(f"rows{n}"),
+            F.count(lit(None)).alias(f"before{n}"),
+        ]
+    return rows.agg(*made, F.count(lit(None)).alias("unmatched"))
 
 
-def learn(facts: Facts, key: tuple[str, Instant], row: Row) -> None:
+def learn(facts: Facts, asked: Asked, row: Row) -> None:
     """Takes what a source was asked for into the facts."""
-    first, last = row["first"], row["last"]
-    facts.times[key] = Times(
-        None if first is None else BatchId(Instant(first[0]), first[1]),
-        None if last is None else Instant(last),
-        row["rows"],
-        row["before"],
-        row["unmatched"],
-    )
+    for n, start in enumerate(asked.starts):
+        first, last = row[f"first{n}"], row[f"last{n}"]
+        facts.times[asked.source, start] = Times(
+            None if first is None or first[0] is None else BatchId(Instant(first[0]), first[1]),
+            None if last is None else Instant(last),
+            row[f"rows{n}"],
+            row[f"before{n}"],
+            row["unmatched"],
+        )
     for name in row:
         if name.startswith("range") and name.endswith("_rows"):
             place = int(name.removeprefix("range").removesuffix("_rows"))
-            facts.ranges[key[0], place] = range_of(row, f"range{place}_")
+            facts.ranges[asked.source, place] = range_of(row, f"range{place}_")
 
 
 def timed_sources(query: Operator, *, sensed: bool) -> list[Source]:

@@ -31,6 +31,7 @@ from astralq.algebra.windows import Window
 from astralq.errors import PlanError
 from astralq.expr.nodes import SPATIAL_AGGREGATES, Expr
 from astralq.expr.safety import can_fail
+from astralq.plan.aggregate import common_panes
 from astralq.plan.aggregate.group_by import group_by, keep_panes
 from astralq.plan.columns import col, lit
 from astralq.plan.encoding.batches import NEVER, at, le, literal, lt
@@ -44,6 +45,7 @@ from astralq.plan.sources import changes, rows
 from astralq.plan.state.epochs import clip_to_epoch
 from astralq.plan.state.store import state_name
 from astralq.plan.windows.window import window
+from astralq.sharing.panes import CommonPanes
 from astralq.timeline import BatchId, Duration, Instant
 
 NOTHING = Duration(0)
@@ -248,10 +250,23 @@ class Planner:
         return self._binary(op, ordered=ordered)
 
     def _grouped(self, op: GroupBy) -> RelationTable:
+        if (common := self.run.panes.get(op)) is not None:
+            return self._from_panes(op, common)
         demand = demand_of_group(op) if self.run.state is not None else Demand.CLIPPED
         child = self.relation(op.child, ordered=_looks_at_order(op), demand=demand)
         name = self._state_name("panes", op) if demand in (Demand.DELTA, Demand.EARLY) else ""
         return group_by(op, self._seen(child, expressions(op)), self.run, name=name, early=demand is Demand.EARLY)
+
+    def _from_panes(self, op: GroupBy, common: CommonPanes) -> RelationTable:
+        """An aggregation over a window by time, answered from the panes that it has in common with others."""
+        run = self.run
+        assert isinstance(op.child, Window)
+        oldest = Planner(replace(run, query=common.stream, t0_or_none=common.t0))
+        table, cut, plans = common_panes.panes(common, oldest.stream(common.stream), run)
+        panes, names = common_panes.as_stream(run.materialized(table), run.t0)
+        held = window(panes, op.child.spec, run, ordered=False)
+        mine = common_panes.own_panes(op, common, cut, plans, held.rows, names)
+        return group_by(op, held, run, panes=mine)
 
     def _domain(self, op: Domain, *, ordered: bool) -> RelationTable:
         if self.run.state is not None and isinstance(op.transform_, Shift | Custom):

@@ -6,6 +6,7 @@ values: they come from facts, and nothing is asked of the data while a plan is m
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 
@@ -27,6 +28,7 @@ from astralq.plan.facts import FEW_PAIRS, Facts, Row, Times, timed_sources
 from astralq.plan.sources.rows import scanned
 from astralq.plan.state.store import StateTables
 from astralq.plan.table import Materialize, Scan, Table, expanded_size, is_at_hand
+from astralq.sharing.panes import CommonPanes
 from astralq.timeline import EPOCH, LAST_INDEX, BatchId, Instant
 
 MANY_ROWS = 2**40
@@ -62,6 +64,7 @@ class Run:
     until: Instant | None = None
     scope: str = ""  # of a query inside another, what its state is named by
     choices: Choices = field(default_factory=Choices)
+    panes: Mapping[GroupBy, CommonPanes] = field(default_factory=dict)  # aggregations answered from common panes
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "query", lower(self.query))

@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F  # noqa: N812
 
+from astralq.laws.optimize import Optimized
+from astralq.plan.answer import Plan
+from astralq.plan.facts import Facts
 from astralq.schema import Attribute
 from astralq.spark.columns import col, lit
 
@@ -20,3 +25,13 @@ def plain(df: DataFrame, wanted: tuple[Attribute, ...]) -> DataFrame:
             column = F.unix_micros(F.timestamp_micros(lit(0)) + column)
         made.append(column.alias(a.name))
     return df.select(*made)
+
+
+@dataclass(frozen=True)
+class Answered:
+    """An answer as a DataFrame, with what the laws made of its query, and the plan that it is computed by."""
+
+    df: DataFrame
+    plan: Plan
+    optimized: Optimized
+    facts: Facts  # what was learnt of the sources

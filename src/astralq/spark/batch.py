@@ -8,7 +8,9 @@ from dataclasses import dataclass, field, replace
 from pyspark.sql import DataFrame
 
 from astralq.algebra.base import Kind, Operator
+from astralq.algebra.relational import GroupBy, Join, Product
 from astralq.algebra.sources import RelationSource
+from astralq.algebra.stream_ops import BandJoin
 from astralq.laws.lower import lower
 from astralq.laws.optimize import Optimized, optimize
 from astralq.laws.rule import Rule
@@ -16,6 +18,7 @@ from astralq.laws.rules import RULES
 from astralq.plan.answer import Plan, plan_history, plan_state
 from astralq.plan.facts import FEW_ROWS, Facts, learn, measures
 from astralq.plan.run import BatchRun
+from astralq.sharing.panes import CommonPanes
 from astralq.spark.execute import Execution
 from astralq.spark.regions import register_regions
 from astralq.spark.sources.given import Given
@@ -36,24 +39,36 @@ class Batch:
     rules: Sequence[Rule] = RULES
     optimized: Optimized | None = None  # the query of the last plan
     execution: Execution | None = None  # of the last plan
+    panes: Mapping[GroupBy, CommonPanes] = field(default_factory=dict)  # that it has in common with other queries
 
     def plan(self) -> Plan:
         """The plan of the answer; what it has to know of the data is asked for first."""
-        query = optimize(self.query, self.rules).after
+        query = self.optimize().after
         given = Given(self.frames)
         self.facts.stamps = given.prepare(query)
         self.facts.few_rows = self.few_rows
         asking = Execution(given, given.session)
-        asked = measures(lower(self.query), self.t0, self.facts) | measures(query, self.t0, self.facts)
-        for key, rows in zip(asked, asking.measure(list(asked.values())), strict=True):
-            learn(self.facts, key, rows[0])
-        self.optimized = optimize(self.query, self.rules, self.facts.rows)
-        self.execution = Execution(given, given.session, self._planned().one_partition)
-        return complete(self._planned, self.facts, self.execution)
+        asked = measures([(lower(self.query), self.t0), (query, self.t0)], self.facts)
+        for one, rows in zip(asked, asking.measure([a.table for a in asked]), strict=True):
+            learn(self.facts, one, rows[0])
+        self.optimized = self.optimize(self.facts.rows)
+        self.execution = Execution(given, given.session, self.planned().one_partition)
+        return complete(self.planned, self.facts, self.execution)
 
-    def _planned(self) -> Plan:
+    def optimize(self, rows: Mapping[str, int] | None = None) -> Optimized:
+        """The query after laws; once sizes are known, joins may be put in another order."""
+        if (
+            rows is None
+            or self.optimized is None
+            or any(isinstance(op, Join | Product | BandJoin) for op in self.optimized.before.walk())
+        ):
+            self.optimized = optimize(self.query, self.rules, rows)
+        return self.optimized
+
+    def planned(self) -> Plan:
         assert self.optimized is not None
-        run = BatchRun(self.optimized.after, self.facts, self.t0, self.until if self.at is None else self.at)
+        end = self.until if self.at is None else self.at
+        run = BatchRun(self.optimized.after, self.facts, self.t0, end, panes=self.panes)
         state = self.at is not None and run.query.kind is not Kind.STREAM
         plan = plan_state(run, self.at) if state and self.at is not None else plan_history(run)
         # A law may take the start of a view out; what was set aside before it is told all the same.
@@ -88,7 +103,7 @@ def last_instants(sources: Sequence[RelationSource], frames: Mapping[str, DataFr
     given, facts = Given(frames), Facts()
     for source in sources:
         facts.stamps = given.prepare(source)
-        asked = measures(source, t0, facts)
-        for key, rows in zip(asked, Execution(given, given.session).measure(list(asked.values())), strict=True):
-            learn(facts, key, rows[0])
+        asked = measures([(source, t0)], facts)
+        for one, rows in zip(asked, Execution(given, given.session).measure([a.table for a in asked]), strict=True):
+            learn(facts, one, rows[0])
     return [t.last for t in facts.times.values() if t.last is not None]

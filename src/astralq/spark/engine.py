@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
@@ -17,14 +16,15 @@ from astralq.algebra.set_aside import SetAsideWarning
 from astralq.algebra.sources import RelationSource, StreamSource
 from astralq.errors import DataError, PlanError, SchemaError
 from astralq.language.script import read_script
-from astralq.laws.optimize import Optimized, rules_without
+from astralq.laws.optimize import rules_without
 from astralq.plan.aggregate.limbs import Range
-from astralq.plan.answer import Plan
 from astralq.plan.explain import Explanation
 from astralq.plan.facts import FEW_ROWS, Facts, Times
 from astralq.plan.sql_types import spark_type
 from astralq.schema import Attribute, Location, Schema, parse_type
+from astralq.spark.answers import Answered
 from astralq.spark.batch import Batch
+from astralq.spark.together import Together
 from astralq.timeline import Instant, instant
 
 Query = str | Operator | HasOperator
@@ -32,16 +32,6 @@ Moment = str | datetime | int
 
 _WIDENED = {"tinyint": "int", "smallint": "int", "float": "double", "timestamp_ntz": "timestamp"}
 """Types that become the next wider one of ours, where nothing is lost."""
-
-
-@dataclass(frozen=True)
-class Answered:
-    """An answer as a DataFrame, with what the laws made of its query, and the plan that it is computed by."""
-
-    df: DataFrame
-    plan: Plan
-    optimized: Optimized
-    facts: Facts  # what was learnt of the sources
 
 
 class Engine:
@@ -177,6 +167,47 @@ class Engine:
         # What is learnt of a DataFrame that the engine keeps is learnt once; others may be new ones each time.
         kept = None if frames != self._frames else self._ranges
         return self.answer(operator, frames, t0=t0, at=moments[0], until=moments[1], ranges=kept)
+
+    def run_all(
+        self,
+        queries: Mapping[str, Query],
+        *,
+        until: Moment | None = None,
+        start_at: Moment | None = None,
+        dialect: str = "astral",
+        sharing: bool = True,
+        **sources: DataFrame | HasOperator,
+    ) -> dict[str, DataFrame]:
+        """The answers to several queries, as `run` gives each of them; what they have in common is computed once.
+
+        Answers that were computed together stay in memory, or on disk, as long as one of them is used.
+
+        >>> from astralq.spark.session import session
+        >>> spark = session("local[2]")
+        >>> engine = Engine(spark)
+        >>> rows = spark.sql("SELECT id AS v, timestamp_seconds(id * 10) AS ts FROM range(4)")
+        >>> s = engine.stream_from(rows, timestamp="ts")
+        >>> text = "ISTREAM(SELECT max(v) AS top FROM s [RANGE {} SECONDS SLIDE 10 SECONDS])"
+        >>> answers = engine.run_all({"short": text.format(10), "long": text.format(30)}, s=s)
+        >>> [r.top for r in answers["long"].collect()]
+        [0, 1, 2, 3]
+        """
+        given = {name: q for name, q in sources.items() if not isinstance(q, DataFrame)}
+        frames = self._frames | {name: q for name, q in sources.items() if isinstance(q, DataFrame)}
+        end = None if until is None else instant(until)
+        bound = {name: self._bound(q, given, start_at, dialect) for name, q in queries.items()}
+        if not sharing or len(bound) < 2:
+            return {name: self.answer(op, frames, t0=t0, until=end) for name, (op, t0) in bound.items()}
+        batches = [Batch(op, frames, t0, end, few_rows=self.few_rows, rules=self.rules) for op, t0 in bound.values()]
+        together = Together(list(bound), batches)
+        together.plan()
+        answers = {}
+        for k, name in enumerate(bound):
+            answered = together.answered(k)
+            for one in answered.plan.set_aside:
+                warnings.warn(f"{name}: {one}", SetAsideWarning, stacklevel=2)
+            answers[name] = answered.df
+        return answers
 
     def explain(
         self,

@@ -13,7 +13,7 @@ from astralq.algebra.sources import StartedAt, StreamSource
 from astralq.laws.lower import lower
 from astralq.plan import functions as F  # noqa: N812
 from astralq.plan.answer import Plan, plan_epoch
-from astralq.plan.facts import Facts, Times, learn, measured_times, started_sources
+from astralq.plan.facts import Asked, Facts, Times, learn, measured_times, started_sources
 from astralq.plan.run import EpochRun
 from astralq.plan.sources.rows import moments, scanned
 from astralq.plan.state.store import Metadata, StateTables
@@ -88,7 +88,7 @@ class Epoch:
         views = sum(isinstance(op, StartedAt) for op in query.walk())
         if sum(name.startswith("start") for name in self.metadata) > views:
             return
-        asked: dict[tuple[str, Instant], Table] = {}
+        asked: dict[tuple[str, Instant], Asked] = {}
         for source, start in started_sources(query, self.t0, sensed=True):
             key = (source.name, start)
             first = self.firsts.get(source.name)
@@ -96,10 +96,11 @@ class Epoch:
             if first is not None and first >= start and not batched:
                 self.facts.times[key] = Times(BatchId(first, 0))
             elif (table := moments(source, scanned(source, self.facts.stamp(source)))) is not None:
-                asked[key] = measured_times(table, start)
+                asked[key] = Asked(source.name, (start,), measured_times(table, (start,)))
         asking = Execution(self.given, self.session)
-        for key, rows in zip(asked, asking.measure(list(asked.values())), strict=True):
-            learn(self.facts, key, rows[0])
+        measured = asking.measure([a.table for a in asked.values()])
+        for one, rows in zip(asked.values(), measured, strict=True):
+            learn(self.facts, one, rows[0])
 
     def answer(self, plan: Plan) -> DataFrame | None:
         """What is added to the answer; the state that it needs is written."""

@@ -88,7 +88,7 @@ def served(old: Started, new: Started, site: Site, before: Mapping[str, int] | N
     if old.window.child != new.window.child:
         return None
     label, stream = f"WINDOW {new.spec}", new.window.child
-    if not site.require(SAME_STREAM, _is_the_same(stream), "the stream depends on where its query starts", label):
+    if not site.require(SAME_STREAM, is_the_same(stream), "the stream depends on where its query starts", label):
         return None
     if not site.require(NO_DISTANCE, not _measures_distance(old, new), _ODOMETER, label):
         return None
@@ -124,7 +124,7 @@ def _residual(old: Started, new: Started) -> Operator:
 # The stream
 
 
-def _is_the_same(stream: Operator) -> bool:
+def is_the_same(stream: Operator) -> bool:
     """Whether a later start takes tuples away from a stream and changes nothing else."""
     while isinstance(stream, Select | Project | Rename | Spread):
         if any("_n" in stamps_read(e, stream.child.schema) for e in expressions(stream)):

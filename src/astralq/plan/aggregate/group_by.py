@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import astuple, dataclass, replace
 
 from astralq.algebra.relational import GroupBy
 from astralq.expr.safety import mergeable
 from astralq.plan import functions as F  # noqa: N812
+from astralq.plan.aggregate.common_panes import Panes
 from astralq.plan.aggregate.direct import aggregated
 from astralq.plan.aggregate.elementary import Elementary
 from astralq.plan.aggregate.layouts import Layouts, aggregates_of, integer_layouts, layouts, ranges_of
 from astralq.plan.aggregate.limbs import Layout, rescale_limbs
-from astralq.plan.aggregate.partials import Plan, plan, prepared
+from astralq.plan.aggregate.partials import Partial, Plan, plan, prepared
 from astralq.plan.aggregate.strategies import Merging, Strategy, choose
 from astralq.plan.columns import Column, col, columns, lit, long
 from astralq.plan.encoding.tables import Key, RelationTable, attributes
@@ -26,13 +27,21 @@ _ROOM = 8
 """For how many epochs like the present one the greatest number of rows of a sum need not be counted again."""
 
 
-def group_by(op: GroupBy, relation: RelationTable, run: Run, *, name: str = "", early: bool = False) -> RelationTable:
-    """The groups' rows; φ is the key.
+def group_by(
+    op: GroupBy,
+    relation: RelationTable,
+    run: Run,
+    *,
+    name: str = "",
+    early: bool = False,
+    panes: Panes | None = None,
+) -> RelationTable:
+    """The groups' rows; φ is the key. With panes, their partial values take the place of the relation's rows.
 
     With a state table, the relation has new rows only, and panes are kept instead of rows; `early`: rows come with the
     epoch's sources, before their windows are evaluated.
     """
-    return _Grouping(op, relation, run, name, early).result()
+    return _Grouping(op, relation, run, name, early, panes).result()
 
 
 def keep_panes(op: GroupBy, relation: RelationTable, run: Run, *, name: str, early: bool) -> None:
@@ -62,6 +71,7 @@ class _Grouping:
     run: Run
     name: str = ""
     early: bool = False
+    panes: Panes | None = None
 
     @property
     def keys(self) -> list[str]:
@@ -89,7 +99,7 @@ class _Grouping:
     def result(self) -> RelationTable:
         if not all(mergeable(a) for a in aggregates_of(self.op)):
             return replace(self, relation=clip_to_epoch(self.relation, self.run))._directly()
-        parts = self.partials(self.rows())
+        parts = self.partials(self.rows()) if self.panes is None else self._merged_partials(self.panes)
         strategy, reason = choose(self.relation, always=self.always, invertible=parts.invertible)
         self.run.choices.note(self.op.label, strategy.value, reason)
         named = self.with_panes(parts) if self.name else parts.named
@@ -114,12 +124,22 @@ class _Grouping:
         )
         if cut.assumed:
             named = Assumed(named)
-        merges = {"there": "sum"} | {name: p.merge for name, p in partials.items()}
-        merging = Merging(self.relation, self.keys, merges, self.run, self.always)
+        merging = self._merging(partials)
         if self.relation.pane_aligned and not self.name:
             # Windows that move in steps: all rows of one step behave alike, and are one from here on.
             named = merging.panes(named)
         return _Partials(named, plans, merging)
+
+    def _merging(self, partials: Mapping[str, Partial]) -> Merging:
+        merges = {"there": "sum"} | {name: p.merge for name, p in partials.items()}
+        return Merging(self.relation, self.keys, merges, self.run, self.always)
+
+    def _merged_partials(self, panes: Panes) -> _Partials:
+        """Of panes that are there already; several of them may come and go together."""
+        cut = panes.layouts
+        plans = [plan(j, a, cut.by_place.get(j), ()) for j, a in enumerate(aggregates_of(self.op))]
+        merging = self._merging({p.name: p for q in plans for p in q.partials})
+        return _Partials(merging.panes(panes.rows), plans, merging)
 
     # State
 

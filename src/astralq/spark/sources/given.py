@@ -21,6 +21,7 @@ class Given:
 
     frames: Mapping[str, DataFrame]
     _named: dict[str, DataFrame] = field(default_factory=dict)
+    _stamps: dict[Source, frozenset[str]] = field(default_factory=dict)
 
     @property
     def session(self) -> SparkSession:
@@ -31,7 +32,9 @@ class Given:
         stamps = {}
         for op in query.walk():
             if isinstance(op, StreamSource | SensedSource | RelationSource) and op.name not in stamps:
-                stamps[op.name] = self._prepared(op)
+                if op not in self._stamps:
+                    self._stamps[op] = self._prepared(op)
+                stamps[op.name] = self._stamps[op]
         return stamps
 
     def rows(self, name: str) -> DataFrame:

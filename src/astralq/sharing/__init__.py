@@ -1,0 +1,1 @@
+"""Sharing: what several queries have in common, so that it is computed and kept once."""

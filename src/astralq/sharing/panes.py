@@ -1,0 +1,102 @@
+"""Common panes: stretches of time whose tuples several windows take in and let go together (factor windows).
+
+A window on time takes a tuple in with the first evaluation whose upper bound reaches it, and lets it go with the first
+whose lower bound has passed it. So tuples between two neighbouring bounds behave alike, whatever the window's size and
+slide; and what behaves alike in all windows can be aggregated once for all of them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from math import gcd
+
+from astralq.algebra.base import Operator
+from astralq.algebra.schedules import Measure, Periodic, format_measure
+from astralq.algebra.scopes import Back, Bound, Linear
+from astralq.algebra.windows import WindowSpec
+from astralq.expr.nodes import Aggregate, Expr
+from astralq.timeline import Instant
+
+
+@dataclass(frozen=True)
+class PaneGrid:
+    """Where time is cut: after each instant c + k·step, for each c in `after`. Panes are half-open (c, c'].
+
+    >>> PaneGrid(10, (3, 9)).last(4), PaneGrid(10, (3, 9)).last(9), PaneGrid(10, (3, 9)).last(10)
+    (9, 9, 13)
+    """
+
+    step: int
+    after: tuple[int, ...]  # in the half-open interval [0, step), increasing
+
+    def last(self, t: int) -> int:
+        """The last instant of the pane of t, which stands for all of them."""
+        return min(t + (c - t) % self.step for c in self.after)
+
+    def panes_in(self, span: int) -> int:
+        """About how many panes a stretch of time has."""
+        return len(self.after) * (span // self.step + 1)
+
+
+@dataclass(frozen=True)
+class CommonPanes:
+    """The panes of a stream that serve several aggregations, from the start of the oldest of their queries: partial
+    values of all their aggregates, by all their keys."""
+
+    stream: Operator
+    t0: Instant | None
+    grid: PaneGrid
+    keys: tuple[Expr, ...]
+    aggregates: tuple[Aggregate, ...]
+
+
+def pane_grid(windows: Sequence[tuple[WindowSpec, Instant]]) -> PaneGrid | str:
+    """The coarsest grid that these windows have in common, each from its query's start; or why there is none."""
+    bounds: list[Linear] = []
+    for spec, t0 in windows:
+        found = _bounds(spec, t0)
+        if isinstance(found, str):
+            return found
+        bounds += found
+    step = gcd(*(b.slope for b in bounds))
+    cuts = {b.offset % step for b in bounds} | {(t0 - 1) % step for _, t0 in windows}
+    return PaneGrid(step, tuple(sorted(cuts)))
+
+
+def _bounds(spec: WindowSpec, t0: Instant) -> list[Linear] | str:
+    """After which instants a window tells tuples apart: its upper bounds, and those right before its lower bounds."""
+    schedule = spec.schedule
+    if spec.measures != {Measure.TIME}:
+        return f"{spec} does not go by time alone"
+    if not isinstance(schedule, Periodic):
+        return f"{spec} is not evaluated in steps"
+    lo, hi = (_linear(b, schedule, t0) for b in (spec.scope.lo, spec.scope.hi))
+    if hi is None or hi.slope == 0 or lo is None:
+        return f"{spec} is not bounded in steps"
+    if lo.slope == 0 and lo.offset > t0:
+        return f"{spec} begins after its query"
+    return [hi] if lo.slope == 0 else [hi, Linear(lo.slope, lo.offset - 1)]
+
+
+def _linear(bound: Bound, schedule: Periodic, t0: Instant) -> Linear | None:
+    """slope·j + offset, as instants."""
+    match bound:
+        case Linear():
+            return Linear(bound.slope, bound.value(0, t0, Measure.TIME))
+        case Back(amount):
+            return Linear(schedule.every, schedule.origin(t0) - amount)
+    return None
+
+
+def panes_pay(grid: PaneGrid, queries: int, rows: int, span: int, groups: int) -> bool:
+    """Whether common panes are cheaper: rows are aggregated once, and each query reads panes instead of rows."""
+    panes = min(rows, groups * grid.panes_in(span))
+    return rows + queries * panes < queries * rows
+
+
+def too_fine(grid: PaneGrid, windows: Sequence[tuple[WindowSpec, Instant]]) -> str:
+    """Why panes do not pay, for a person."""
+    texts = " and ".join(dict.fromkeys(str(spec) for spec, _ in windows))
+    step = format_measure(Measure.TIME, grid.step)
+    return f"{texts} have only panes of {step} in common, which are not much fewer than rows"

@@ -1,0 +1,65 @@
+"""Queries that share windows give the answers that they give alone: on the model, order and errors included."""
+
+from __future__ import annotations
+
+import pytest
+
+from astralq.algebra.relational import GroupBy
+from astralq.algebra.sources import StreamSource
+from astralq.errors import AstralError
+from astralq.model import run
+from astralq.model.sources import Data
+from astralq.model.values import Values
+from astralq.sharing import queries
+from astralq.sharing.panes import CommonPanes
+from astralq.sharing.queries import Rooted, share
+from astralq.timeline import Instant
+from tests.sets import query_set
+
+
+def answer(query: Rooted, data: Data, until: Instant) -> list[Values] | str:
+    try:
+        return run(query.query, data, t0=query.t0, until=until).rows
+    except AstralError:
+        return "an error"
+
+
+@pytest.mark.parametrize("seed", range(150))
+def test_shared_windows_give_the_answers_of_each_query_alone(seed: int) -> None:
+    given = query_set(seed)
+    shared = share(given.rooted, given.sizes)
+    for before, after in zip(given.rooted, shared.queries, strict=True):
+        alone, together = (answer(q, given.data, given.until) for q in (before, after))
+        assert alone == together, f"{given}\n{before.name} became\n{after.query}\n{alone}\n{together}"
+
+
+def moved(data: Data, panes: CommonPanes) -> Data:
+    """The data with every tuple at the end of its pane."""
+    source = next(op for op in panes.stream.walk() if isinstance(op, StreamSource))
+    rows = [(*r[:-1], Instant(panes.grid.last(r[-1]))) for r in data[source.name]]  # type: ignore[union-attr]
+    return {**data, source.name: rows}
+
+
+@pytest.mark.parametrize("seed", range(150))
+def test_tuples_of_one_pane_behave_alike_in_all_windows(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Common panes: a tuple may stand at the end of its pane for all aggregations that are answered from it."""
+    monkeypatch.setattr(queries, "panes_pay", lambda *_: True)
+    given = query_set(seed)
+    shared = share(given.rooted, given.sizes)
+    for rooted, panes in zip(shared.queries, shared.panes, strict=True):
+        for op, common in panes.items():
+            assert isinstance(op, GroupBy)
+            alone, together = (
+                run(op, {"W": data["W"]}, t0=rooted.start, until=given.until).rows
+                for data in (given.data, moved(given.data, common))
+            )
+            assert alone == together, f"{op}\nfrom {rooted.start} with {given.data['W']}\n{common}"
+
+
+def test_many_sets_share_something() -> None:
+    """The sets are such that windows and panes are shared, by each of the ways that there are."""
+    ways = set()
+    for seed in range(150):
+        given = query_set(seed)
+        ways |= {n.how for n in share(given.rooted, given.sizes).notes if n.shared}
+    assert {"the same window", "transposition (001 P9)"} <= ways
