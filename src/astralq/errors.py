@@ -122,6 +122,10 @@ class EvaluationError(AstralError):
         self.expr = expr
 
 
+class EngineError(EvaluationError):
+    """Spark could not go on, whatever the query: a disk is full, a process is gone."""
+
+
 def nearest(name: str, known: Iterable[str], alike: float = 0.6) -> str | None:
     """A hint with the known name that is most like a wrong one, if any is.
 

@@ -18,7 +18,7 @@ from astralq.model.sources import read_relation, receive
 from astralq.schema import BIGINT, Attribute
 from astralq.spark import Engine
 from astralq.spark.answers import plain
-from astralq.spark.epoch import Epoch
+from astralq.spark.epoch import Epoch, EpochQuery
 from astralq.timeline import Instant
 from tests.agree.compare import Rows, frames
 
@@ -88,29 +88,28 @@ def in_epochs(
     for watermark in map(Instant, watermarks):
         given = {k: released(df, op, k, since, watermark) for k, df in whole.items()}
         closing = watermark == watermarks[-1]
+        one = EpochQuery(op, t0, since, len(answers))
         epoch = Epoch(
-            op,
+            [one],
             given,
             engine.spark,
             store,
             metadata,
-            t0,
-            since,
             watermark,
             closing,
             new_rows=new_rows,
             one_partition=engine.few_rows > 0 if one_partition is None else one_partition,
         )
-        plan = epoch.plan(len(answers), small=True)
+        (plan,) = epoch.plan()
         answer = epoch.answer(plan)
         if answer is not None:
             rows = [tuple(r) for r in plain(answer, (*answer_columns(op), PLACE)).collect()]
             assert [r[-1] for r in rows] == list(range(len(answers), len(answers) + len(rows)))
             answers += [r[:-1] for r in rows]
         if set_aside is not None:
-            for name, deletions in epoch.unmatched(plan).items():
+            for name, deletions in epoch.unmatched().items():
                 set_aside.setdefault(name, []).extend(map(tuple, deletions.collect()))
-        metadata = epoch.finish(plan)
+        metadata = epoch.finish()
         store.advance()
         since = watermark
     return answers

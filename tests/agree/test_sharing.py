@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from pyspark.sql import SparkSession
+from pyspark.sql import DataFrame, SparkSession
 
 from astralq.algebra.answers import answer_columns
 from astralq.errors import AstralError
@@ -27,7 +27,7 @@ def test_queries_planned_together_give_the_models_answers(
             wanted.append(on_model(query, given.data, t0=t0, until=given.until))
         except AstralError:
             return  # a query that fails is answered alone, which tests/cli tells
-    sources = {}
+    sources: dict[str, DataFrame] = {}
     for query, _ in given.queries:
         sources |= frames(spark, query, given.data) if not sources.keys() >= {"S", "W"} else {}
     few = 10**9 if mode == "small" else 0

@@ -7,6 +7,7 @@ from enum import Enum
 from functools import cached_property
 
 from astralq.algebra.base import RELATION_HINT, Kind, Operator, Unary, expect
+from astralq.algebra.panes import CommonPanes
 from astralq.errors import PlanError, SchemaError, TypeMismatchError
 from astralq.expr.functions import call
 from astralq.expr.nodes import TRUE, Aggregate, Column, Expr
@@ -143,6 +144,7 @@ class GroupBy(Unary):
     keys: tuple[Named, ...]
     aggregates: tuple[tuple[str, Aggregate], ...]
     empty_row: bool = True
+    panes: CommonPanes | None = None  # that it is answered from, where other queries have some in common with it
 
     @property
     def stamped(self) -> bool:

@@ -16,7 +16,7 @@ from astralq.errors import PlanError
 from astralq.timeline import Duration
 
 MODULES = (
-    *("base", "domain", "functions", "relational", "schedules", "scopes", "sneeql", "sources", "stream_ops"),
+    *("base", "domain", "functions", "panes", "relational", "schedules", "scopes", "sneeql", "sources", "stream_ops"),
     *("streamers", "ticks", "windows"),
 )
 """The modules of the algebra whose classes may stand in an operator."""

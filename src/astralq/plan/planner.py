@@ -7,6 +7,7 @@ from dataclasses import dataclass, field, replace
 
 from astralq.algebra.base import Kind, Operator
 from astralq.algebra.domain import AtInstant, Custom, Domain, Floor, Shift
+from astralq.algebra.panes import CommonPanes
 from astralq.algebra.properties import expressions
 from astralq.algebra.relational import (
     Distinct,
@@ -32,7 +33,8 @@ from astralq.errors import PlanError
 from astralq.expr.nodes import SPATIAL_AGGREGATES, Expr
 from astralq.expr.safety import can_fail
 from astralq.plan.aggregate import common_panes
-from astralq.plan.aggregate.group_by import group_by, keep_panes
+from astralq.plan.aggregate.group_by import group_by, keep_panes, merged_panes
+from astralq.plan.aggregate.partials import Plan
 from astralq.plan.columns import col, lit
 from astralq.plan.encoding.batches import NEVER, at, le, literal, lt
 from astralq.plan.encoding.tables import RelationTable, StreamTable, WindowsTable
@@ -44,8 +46,8 @@ from astralq.plan.run import Run
 from astralq.plan.sources import changes, rows
 from astralq.plan.state.epochs import clip_to_epoch
 from astralq.plan.state.store import state_name
+from astralq.plan.table import Table
 from astralq.plan.windows.window import window
-from astralq.sharing.panes import CommonPanes
 from astralq.timeline import BatchId, Duration, Instant
 
 NOTHING = Duration(0)
@@ -97,7 +99,7 @@ class Planner:
                 scan = rows.bounded(op, run.scan(op), run.t0_or_none, run.until)
                 return streams.from_start(rows.received(op, scan), run.t0, run.until)
             case StartedAt():
-                inner = Planner(_inner_run(op, run)).stream(op.child)
+                inner = Planner(run.inside(op.child, op.t0)).stream(op.child)
                 return streams.from_start(inner, run.t0, run.until)
             case Select():
                 return streams.select(op, self.stream(op.child), run)
@@ -152,6 +154,8 @@ class Planner:
     def advance(self, op: Operator, demand: Demand = Demand.CLIPPED, *, ordered: bool = True) -> None:
         """Takes what has come to the state tables below an operator whose relation nobody looks at in this epoch."""
         match op:
+            case GroupBy(panes=CommonPanes() as common):
+                self._panes(common)
             case GroupBy():
                 below, needs = demand_of_group(op), _looks_at_order(op)
                 if below in (Demand.DELTA, Demand.EARLY):
@@ -221,7 +225,7 @@ class Planner:
                     return clip_to_epoch(log, run)
                 return clip_to_epoch(rows.stored(op, run.scan(op)), run)
             case StartedAt():
-                return Planner(_inner_run(op, run)).relation(op.child, ordered=ordered)
+                return Planner(run.inside(op.child, op.t0)).relation(op.child, ordered=ordered)
             case Window():
                 name = self._state_name("window", op, ordered, demand.name)
                 return window(
@@ -250,8 +254,8 @@ class Planner:
         return self._binary(op, ordered=ordered)
 
     def _grouped(self, op: GroupBy) -> RelationTable:
-        if (common := self.run.panes.get(op)) is not None:
-            return self._from_panes(op, common)
+        if op.panes is not None:
+            return self._from_panes(op, op.panes)
         demand = demand_of_group(op) if self.run.state is not None else Demand.CLIPPED
         child = self.relation(op.child, ordered=_looks_at_order(op), demand=demand)
         name = self._state_name("panes", op) if demand in (Demand.DELTA, Demand.EARLY) else ""
@@ -259,14 +263,21 @@ class Planner:
 
     def _from_panes(self, op: GroupBy, common: CommonPanes) -> RelationTable:
         """An aggregation over a window by time, answered from the panes that it has in common with others."""
-        run = self.run
         assert isinstance(op.child, Window)
-        oldest = Planner(replace(run, query=common.stream, t0_or_none=common.t0))
-        table, cut, plans = common_panes.panes(common, oldest.stream(common.stream), run)
-        panes, names = common_panes.as_stream(run.materialized(table), run.t0)
-        held = window(panes, op.child.spec, run, ordered=False)
-        mine = common_panes.own_panes(op, common, cut, plans, held.rows, names)
-        return group_by(op, held, run, panes=mine)
+        table, plans = self._panes(common)
+        panes, names = common_panes.as_stream(table, self.run.t0)
+        held = window(panes, op.child.spec, self.run, ordered=False, demand=Demand.EARLY)
+        if self.run.since is not None:
+            held = replace(held, rows=held.rows.where(col("tt") > self.run.since))
+        mine = common_panes.own_panes(op, common, plans, held.rows, names)
+        return group_by(op, held, self.run, panes=mine)
+
+    def _panes(self, common: CommonPanes) -> tuple[Table, list[Plan]]:
+        """The panes that several aggregations have in common; in an epoch they are a state table."""
+        oldest = Planner(self.run.inside(common.stream, common.t0))
+        rows = common_panes.in_panes(common, oldest.stream(common.stream))
+        name = oldest._state_name("panes", common.stream, common)
+        return merged_panes(common_panes.grouping(common), rows, oldest.run, name=name)
 
     def _domain(self, op: Domain, *, ordered: bool) -> RelationTable:
         if self.run.state is not None and isinstance(op.transform_, Shift | Custom):
@@ -356,12 +367,6 @@ def _held_at(relation: RelationTable, moment: BatchId) -> RelationTable:
     held = relation.rows.where(le(relation.start, here) & lt(here, relation.end))
     fixed = replace(relation, rows=held).with_interval(at(moment.t), at(NEVER), append_only=True, pane_aligned=True)
     return replace(fixed, coalesced=relation.ordered)
-
-
-def _inner_run(op: StartedAt, run: Run) -> Run:
-    """A query inside another keeps its own start, and ends with the outer one."""
-    scope = "" if run.state is None else state_name("inner", run.scope, op)
-    return replace(run, query=op.child, t0_or_none=op.t0, until=run.end, scope=scope)
 
 
 def _compares_tuples(op: IStream | DStream | RStream) -> bool:

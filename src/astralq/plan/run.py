@@ -6,8 +6,7 @@ values: they come from facts, and nothing is asked of the data while a plan is m
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 
 from astralq.algebra.base import Operator
@@ -26,9 +25,8 @@ from astralq.plan.encoding.scan import Cut
 from astralq.plan.encoding.tables import StreamTable
 from astralq.plan.facts import FEW_PAIRS, Facts, Row, Times, timed_sources
 from astralq.plan.sources.rows import scanned
-from astralq.plan.state.store import StateTables
+from astralq.plan.state.store import StateTables, scope_of
 from astralq.plan.table import Materialize, Scan, Table, expanded_size, is_at_hand
-from astralq.sharing.panes import CommonPanes
 from astralq.timeline import EPOCH, LAST_INDEX, BatchId, Instant
 
 MANY_ROWS = 2**40
@@ -64,7 +62,6 @@ class Run:
     until: Instant | None = None
     scope: str = ""  # of a query inside another, what its state is named by
     choices: Choices = field(default_factory=Choices)
-    panes: Mapping[GroupBy, CommonPanes] = field(default_factory=dict)  # aggregations answered from common panes
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "query", lower(self.query))
@@ -122,6 +119,10 @@ class Run:
     def new_rows(self) -> int | None:
         """How many rows an epoch's sources have together, if that is known."""
         return None
+
+    def inside(self, query: Operator, t0: Instant | None) -> Run:
+        """The run of a query inside this one: it keeps its own start, and ends with the outer one."""
+        raise NotImplementedError
 
     # What it observes
 
@@ -211,6 +212,9 @@ class Run:
 class BatchRun(Run):
     """A run over all that its sources have."""
 
+    def inside(self, query: Operator, t0: Instant | None) -> BatchRun:
+        return replace(self, query=query, t0_or_none=t0, until=self.end)
+
     def __post_init__(self) -> None:
         super().__post_init__()
         check_ends(self.query, self.t0_or_none, self.until)
@@ -287,6 +291,21 @@ class EpochRun(Run):
     coming: int | None = None
     few: bool = False  # whether all that it reads is few
 
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if not self.scope:
+            object.__setattr__(self, "scope", scope_of(self.query, self.t0_or_none))
+        assert self.until is not None
+        self.tables.put(f"since {self.scope}", self.until)
+
+    def inside(self, query: Operator, t0: Instant | None) -> EpochRun:
+        """The run of a query inside this one with its own start: it goes on where it was, which may be further than the
+        outer one, if others have kept it."""
+        scope = scope_of(query, t0)
+        since = self.tables.metadata.get(f"since {scope}")
+        after = None if since is None else Instant(since)
+        return replace(self, query=query, t0_or_none=t0, until=self.end, scope=scope, after=after)
+
     @property
     def state(self) -> StateTables:
         return self.tables
@@ -309,11 +328,11 @@ class EpochRun(Run):
 
     @property
     def continues(self) -> bool:
-        return f"start{self.scope}" in self.tables.metadata
+        return f"start {self.scope}" in self.tables.metadata
 
     @cached_property
     def start(self) -> BatchId:
-        name = f"start{self.scope}"
+        name = f"start {self.scope}"
         start = BatchId(Instant(NEVER), 0)
         if name in self.tables.metadata:
             start = BatchId(*self.tables.metadata[name])
@@ -347,7 +366,7 @@ class EpochRun(Run):
 
     def known_range(self, name: str, new: Range) -> Range:
         """What is known of values of all epochs up to now."""
-        name = f"values{self.scope} {name}"
+        name = f"values {self.scope} {name}"
         before = self.tables.metadata.get(name)
         both = new if before is None else Range(*before).with_(new)
         self.tables.put(name, [both.rows, both.greatest, both.low, both.special])

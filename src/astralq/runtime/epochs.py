@@ -10,6 +10,7 @@ from __future__ import annotations
 import shutil
 import threading
 import time
+from collections.abc import Callable, Iterable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -19,6 +20,7 @@ from pyspark.sql import DataFrame, SparkSession
 
 from astralq.algebra.answers import answer_columns
 from astralq.algebra.sources import RelationSource
+from astralq.errors import AstralError
 from astralq.plan.aggregate.limbs import Range
 from astralq.plan.facts import FEW_ROWS, Facts
 from astralq.runtime import set_aside
@@ -29,10 +31,11 @@ from astralq.runtime.checkpoint.tables import InFiles, Part, parts_of
 from astralq.runtime.ingest.epoch_input import EpochInput
 from astralq.runtime.ingest.log import BatchManifest, IngestLog
 from astralq.runtime.ingest.watermark import after_closing
-from astralq.runtime.queries import ContinuousQuery, QueryState, check_same, check_state, is_stored
+from astralq.runtime.queries import ContinuousQuery, QueryState, RunState, check_same, check_state, is_stored
 from astralq.runtime.sessions import Sessions
 from astralq.runtime.sinks import FileSink, Sink, Staged
-from astralq.spark.epoch import Epoch
+from astralq.runtime.staging import stage
+from astralq.spark.epoch import Epoch, EpochQuery
 from astralq.spark.sources.files import read_frame
 from astralq.timeline import Instant, instant
 
@@ -69,12 +72,23 @@ class Intent:
         return {"epoch": self.epoch, "offsets": self.offsets, "targets": {q: vars(t) for q, t in self.targets.items()}}
 
 
-@dataclass(frozen=True)
-class EpochResult:
-    """One query after an epoch: its new state, and its staged answer."""
+@dataclass
+class EpochResults:
+    """What an epoch has made: queries with their states and staged answers, those that failed, and what is kept."""
 
-    state: QueryState
-    answer: Part
+    states: dict[str, QueryState] = field(default_factory=dict)
+    answers: dict[str, Part] = field(default_factory=dict)
+    failures: dict[str, AstralError] = field(default_factory=dict)
+    kept: RunState = field(default_factory=RunState)
+
+
+@dataclass(frozen=True)
+class _Cohort:
+    """Queries that read the same streams in the same interval (since, until]: they are evaluated together."""
+
+    names: tuple[str, ...]
+    since: Instant | None
+    target: TargetWatermark
 
 
 @dataclass
@@ -87,6 +101,10 @@ class Epochs:
     always_compact: bool = False
     queries: dict[str, ContinuousQuery] = field(default_factory=dict)
     query_states: dict[str, QueryState] = field(default_factory=dict)
+    kept: RunState = field(default_factory=RunState)  # what the queries keep, some of it together
+    failed: dict[str, str] = field(default_factory=dict)  # queries that have stopped, and why
+    on_failure: Callable[[str, AstralError], None] = lambda *_: None
+    sharing: bool = True
     ingest_logs: dict[str, IngestLog] = field(default_factory=dict)
     sinks: dict[str, Sink] = field(default_factory=dict)
     epoch: int = 0
@@ -108,9 +126,10 @@ class Epochs:
         for epoch, record in newest(self.folders.commits):
             states = {q: QueryState.from_record(s) for q, s in record["query_states"].items()}
             answers = {q: Part.from_record(p) for q, p in record["answers"].items()}
-            parts = [p for s in states.values() for p in parts_of(s.tables)]
-            if all(p.is_whole(self.folders.root) for p in [*parts, *answers.values()]):
+            kept = RunState.from_record(record["state"])
+            if all(p.is_whole(self.folders.root) for p in [*parts_of(kept.tables), *answers.values()]):
                 self.epoch, self.offsets, self.query_states = epoch, record["offsets"], states
+                self.kept, self.failed = kept, record["failed"]
                 self._fingerprints, self._plans = record["queries"], record["plans"]
                 self._last_answers, self.counts = answers, record["counts"]
                 return
@@ -169,29 +188,76 @@ class Epochs:
             failpoint("old files removed", intent.epoch)
             self.seconds = time.perf_counter() - began
 
-    def _evaluate_all(self, intent: Intent) -> dict[str, EpochResult]:
-        """Evaluates the queries that have a target, up to four at a time: while one plans, another computes."""
-        targets = {q: target for q, target in intent.targets.items() if q in self.queries}
-        if len(targets) < 2:
-            return {q: self._evaluate(q, target, intent) for q, target in targets.items()}
-        with ThreadPoolExecutor(min(4, len(targets))) as pool:
-            results = pool.map(lambda q: self._evaluate(q, targets[q], intent), targets)
-            return dict(zip(targets, results, strict=True))
+    def _evaluate_all(self, intent: Intent) -> EpochResults:
+        """Evaluates the queries that have a target; those that read the same are evaluated together, and up to four
+        cohorts at a time: while one plans, another computes."""
+        cohorts = self._cohorts({q: t for q, t in intent.targets.items() if q in self.queries})
+        if len(cohorts) < 2:
+            found = [self._evaluate(c, intent) for c in cohorts]
+        else:
+            with ThreadPoolExecutor(min(4, len(cohorts))) as pool:
+                found = list(pool.map(lambda c: self._evaluate(c, intent), cohorts))
+        results = EpochResults()
+        for one in found:
+            results.states |= one.states
+            results.answers |= one.answers
+            results.failures |= one.failures
+            results.kept.tables.update(one.kept.tables)
+            results.kept.metadata.update(one.kept.metadata)
+        return results
 
-    def _commit(self, intent: Intent, results: dict[str, EpochResult]) -> None:
+    def _cohorts(self, targets: Mapping[str, TargetWatermark]) -> list[_Cohort]:
+        """Queries that read the same in this epoch. A new query reads with those that have come to its start."""
+        groups: dict[tuple[object, Instant | None, TargetWatermark, object], list[str]] = {}
+        for name, target in targets.items():
+            sources = frozenset(s.name for s in self.queries[name].coming)
+            reads = self._reads_from(name, targets)
+            # Stored relations are read when a query begins.
+            began = self.began(name) if any(map(is_stored, self.queries[name].sources)) else 0
+            key = (sources, reads, target, (began, "" if self.sharing else name))
+            groups.setdefault(key, []).append(name)
+        return [_Cohort(tuple(names), since, target) for (_, since, target, _), names in groups.items()]
+
+    def began(self, name: str) -> int:
+        """The number of the epoch in which a query began, or will begin."""
+        return self.query_states[name].began or self.epoch + 1
+
+    def _reads_from(self, name: str, targets: Mapping[str, TargetWatermark]) -> Instant | None:
+        """After which instant a query reads its streams: a new one after that of others that end before it starts."""
+        since, query = self.query_states[name].since, self.queries[name]
+        if since is not None or query.t0 is None or not self.sharing:
+            return since
+        sources = {s.name for s in query.coming}
+        others = [
+            self.query_states[q].since
+            for q in targets
+            if targets[q] == targets[name] and {s.name for s in self.queries[q].coming} == sources
+        ]
+        return max((s for s in others if s is not None and s < query.t0), default=None)
+
+    def _commit(self, intent: Intent, results: EpochResults) -> None:
         """Writes the commit of an epoch; from then on its state and its answers count."""
-        states = self.query_states | {q: r.state for q, r in results.items()}
-        for name in self.queries.keys() - results.keys():
+        for name, error in results.failures.items():
+            self.failed[name] = str(error)
+            self.queries.pop(name)
+        states = self.query_states | results.states
+        for name in self.queries.keys() - results.states.keys():
             late = self._late(name, intent)
             states[name] = replace(states[name], late=states[name].late + late)
         self._fingerprints |= {q: query.fingerprint for q, query in self.queries.items()}
         self._plans = {q: self._plans.get(q, self.queries[q].plan_text if q in self.queries else "") for q in states}
-        answers = {q: r.answer for q, r in results.items() if r.answer.rows}
+        answers = {q: part for q, part in results.answers.items() if part.rows}
         counts = {name: self._counted(name, intent) for name in intent.offsets}
+        # Tables stay as long as a query uses them, whoever made them.
+        used = {name for q, s in states.items() if q not in self.failed for name in s.tables}
+        tables = {n: t for n, t in (self.kept.tables | results.kept.tables).items() if n in used}
+        kept = RunState(tables, self.kept.metadata | results.kept.metadata)
         record = {
             "offsets": intent.offsets,
             "counts": counts,
             "query_states": {q: s.record for q, s in states.items()},
+            "state": kept.record,
+            "failed": self.failed,
             "answers": {q: p.record for q, p in answers.items()},
             "queries": self._fingerprints,
             "plans": self._plans,
@@ -199,7 +265,9 @@ class Epochs:
         write_record(self.folders.commits / f"{intent.epoch}.json", record)
         failpoint("commit written", intent.epoch)
         self.epoch, self.offsets, self.query_states, self.counts = intent.epoch, intent.offsets, states, counts
-        self._last_answers = answers
+        self.kept, self._last_answers = kept, answers
+        for name, error in results.failures.items():
+            self.on_failure(name, error)
 
     def _counted(self, source: str, intent: Intent) -> list[int]:
         """How many rows a source has had up to an epoch, and how many of them were rejected."""
@@ -212,56 +280,87 @@ class Epochs:
         log = self.ingest_logs.get(source)
         return [] if log is None else log.new(self.offsets.get(source, -1), intent.offsets[source])
 
-    def _evaluate(self, name: str, target: TargetWatermark, intent: Intent) -> EpochResult:
-        """Answers one query for one epoch: its answer and its state are in files, and count with the commit."""
-        query, before = self.queries[name], self.query_states[name]
-        logs = {s.name: self.ingest_logs[s.name] for s in query.coming}
-        new = EpochInput(logs, intent.offsets, before.since, target.until)
+    def _evaluate(self, cohort: _Cohort, intent: Intent) -> EpochResults:
+        """Answers the queries of a cohort for one epoch: their answers and their state are in files, and count with the
+        commit. A query that fails does so alone."""
+        queries = {q: self.queries[q] for q in cohort.names}
+        first = next(iter(queries.values()))
+        logs = {s.name: self.ingest_logs[s.name] for s in first.coming}
+        new = EpochInput(logs, intent.offsets, cohort.since, cohort.target.until)
         released = new.count(self.spark)
-        spark = self.sessions.of(released + before.rows)
-        late = self._late(name, intent)
-        store = InFiles(spark, self.folders, name, intent.epoch, before.tables, self.always_compact)
+        tables = self.kept.of({t for q in queries for t in self.query_states[q].tables})
+        rows = released + sum(t.rows for t in tables.values())
+        spark = self.sessions.of(rows)
+        late = {q: self._late(q, intent) for q in queries}
+        stored = sum(self._stored_rows(q) for q in queries.values())
+        store = InFiles(spark, self.folders, intent.epoch, self.kept.tables, self.always_compact)
+        asked = {q: self._asked(q, released) for q in queries}
         epoch = Epoch(
-            query.core,
-            self._frames(query, new, spark),
+            list(asked.values()),
+            self._frames(queries.values(), new, spark),
             spark,
             store,
-            before.metadata,
-            query.t0,
-            before.since,
-            target.until,
-            target.closing,
+            self.kept.metadata,
+            cohort.target.until,
+            cohort.target.closing,
             new_rows=released,
-            one_partition=released + before.rows + self._stored_rows(query) <= FEW_ROWS,
+            one_partition=rows + stored <= FEW_ROWS,
             firsts=new.firsts,
-            facts=Facts(ranges=self._ranges(query, new)),
+            facts=Facts(ranges=self._ranges(first, new)),
         )
+        plans = dict(zip(queries, epoch.plan(), strict=True))
+        for q, query in queries.items():
+            check_state(query, self.query_states[q], epoch.state.kept, self.folders.root)
+        staged = stage(epoch, plans, self.folders, intent.epoch, rows)
+        if staged.failures:
+            return self._without(staged.failures, cohort, intent)
+        results = EpochResults(answers=staged.answers)
+        rejected = {
+            q: set_aside.before_start(spark, self.folders, query, new, intent.epoch) for q, query in queries.items()
+        }
+        if any(m.deletions for manifests in new.batches.values() for m in manifests):
+            for q in queries:
+                rejected[q] += set_aside.unmatched(self.folders, q, epoch.unmatched(), new, intent.epoch)
+        results.kept.metadata.update(epoch.finish())
+        results.kept.tables.update(store.written)
+        failpoint("state written", intent.epoch)
+        until, closing = cohort.target.until, cohort.target.closing
+        for q, query in queries.items():
+            before = self.query_states[q]
+            results.states[q] = QueryState(
+                since=after_closing(until, query.ticks) if closing else until,
+                began=self.began(q),
+                tables=tuple(sorted(asked[q].tables)),
+                written=before.written + staged.answers[q].rows,
+                late=before.late + late[q],
+                released=before.released + released,
+                rejected=before.rejected + rejected[q],
+            )
+        return results
+
+    def _without(self, failures: Mapping[str, AstralError], cohort: _Cohort, intent: Intent) -> EpochResults:
+        """The epoch again without the queries that failed in it; where no query is left, their error ends the run."""
+        left = tuple(q for q in cohort.names if q not in failures)
+        if not set(self.queries) - set(failures):
+            name, error = next(iter(failures.items()))
+            raise error if len(failures) == 1 else type(error)(f"query {name}: {error.message}", hint=error.hint)
+        results = self._evaluate(replace(cohort, names=left), intent) if left else EpochResults()
+        results.failures |= failures
+        return results
+
+    def _asked(self, name: str, released: int) -> EpochQuery:
+        """What a query asks of an epoch that has so many new rows."""
+        query, before = self.queries[name], self.query_states[name]
         # A guess: as many rows out for each row in as up to now.
         expected = released * before.written / before.released if before.released else released
-        plan = epoch.plan(before.written, small=expected <= SMALL_ANSWER)
-        assert plan.state is not None
-        check_state(query, before, plan.state.kept, self.folders.root)
-        answer = self._stage_answer(epoch.answer(plan), self.folders.staged(name, intent.epoch))
-        rejected = set_aside.before_start(spark, self.folders, query, new, intent.epoch)
-        if any(m.deletions for manifests in new.batches.values() for m in manifests):
-            rejected += set_aside.unmatched(self.folders, name, epoch.unmatched(plan), new, intent.epoch)
-        metadata = epoch.finish(plan)
-        failpoint("state written", intent.epoch)
-        after = QueryState(
-            since=after_closing(target.until, query.ticks) if target.closing else target.until,
-            tables=store.written,
-            metadata=metadata,
-            written=before.written + answer.rows,
-            late=before.late + late,
-            released=before.released + released,
-            rejected=before.rejected + rejected,
-        )
-        return EpochResult(after, answer)
+        return EpochQuery(query.core, query.t0, before.since, before.written, expected <= SMALL_ANSWER)
 
-    def _frames(self, query: ContinuousQuery, new: EpochInput, spark: SparkSession) -> dict[str, DataFrame]:
-        """What a query's plan reads: new rows from the ingest logs, and its stored relations."""
+    def _frames(self, queries: Iterable[ContinuousQuery], new: EpochInput, spark: SparkSession) -> dict[str, DataFrame]:
+        """What the plans of queries read: new rows from the ingest logs, and stored relations."""
         frames: dict[str, DataFrame] = {}
-        for source in query.sources:
+        for query, source in ((q, s) for q in queries for s in q.sources):
+            if source.name in frames:
+                continue
             if is_stored(source):
                 assert isinstance(source, RelationSource)
                 frames[source.name] = self.stored(query, source, spark)
@@ -284,22 +383,15 @@ class Epochs:
             if is_stored(source):
                 if source.name in query.scanned and source.name not in self.given:
                     return FEW_ROWS + 1
-                folder = self.folders.stored(query.name, source.name)
+                folder = self.folders.stored(self.began(query.name), source.name)
                 rows += sum(pq.ParquetFile(f).metadata.num_rows for f in folder.glob("part-*"))
         return rows
-
-    def _stage_answer(self, answer: DataFrame | None, folder: Path) -> Part:
-        """Writes an answer to a folder; nothing is written if the epoch cannot change the answer."""
-        if answer is None:
-            return Part(str(folder.relative_to(self.folders.root)), (), 0)
-        answer.write.mode("overwrite").parquet(str(folder))
-        return Part.of(self.folders.root, folder)
 
     def stored(self, query: ContinuousQuery, source: RelationSource, spark: SparkSession) -> DataFrame:
         """A stored relation: read again if only SCAN reads it, else as it was when the query started."""
         if source.name in query.scanned and source.name not in self.given:
             return read_frame(spark, source, query.folder)
-        path = self.folders.stored(query.name, source.name)
+        path = self.folders.stored(self.began(query.name), source.name)
         done = path.with_name(f"{source.name}.json")
         if not done.exists():
             given = self.given.get(source.name)
@@ -335,14 +427,13 @@ class Epochs:
 
     def forget(self, name: str) -> None:
         """Removes a query; its state is removed with the next epoch."""
-        for known in (self.queries, self.sinks, self.query_states, self._fingerprints, self._plans):
+        for known in (self.queries, self.sinks, self.query_states, self._fingerprints, self._plans, self.failed):
             known.pop(name, None)
-        shutil.rmtree(self.folders.stored(name, "x").parent, ignore_errors=True)
 
     @property
     def unclaimed(self) -> set[str]:
-        """Queries of the checkpoint that are not part of this run."""
-        return set(self.query_states) - set(self.queries)
+        """Queries of the checkpoint that are not part of this run, but for those that have failed."""
+        return set(self.query_states) - set(self.queries) - set(self.failed)
 
     # Cleaning up
 
@@ -356,17 +447,18 @@ class Epochs:
         for number in numbers(self.folders.intents):
             if number < oldest:
                 (self.folders.intents / f"{number}.json").unlink()
-        used = {
-            p["folder"]
-            for record in retained
-            for s in record["query_states"].values()
-            for t in s["tables"].values()
-            for p in t["parts"]
-        }
+        used = {p["folder"] for record in retained for t in record["state"]["tables"].values() for p in t["parts"]}
         used |= {p["folder"] for record in retained for p in record["answers"].values()}
         root = self.folders.root
-        for folder in [*root.glob("state/*/*/*"), *root.glob("out/*/*")]:
-            if str(folder.relative_to(root)) not in used:
+        staged = {str(Path(folder).parent) for folder in used if folder.startswith("out/")}
+        for folder in [*root.glob("state/*/*"), *root.glob("out/*")]:
+            if str(folder.relative_to(root)) not in used | staged:
+                shutil.rmtree(folder, ignore_errors=True)
+        began = {str(s["began"]) for record in retained for s in record["query_states"].values()} | {
+            str(self.epoch + 1)
+        }
+        for folder in root.glob("stored/*"):
+            if folder.name not in began:
                 shutil.rmtree(folder, ignore_errors=True)
         if len(retained) == RETAINED_COMMITS:
             self._remove_batches(retained[-1])

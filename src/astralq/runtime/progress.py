@@ -32,6 +32,9 @@ class RunProgress:
     newest: Instant | None  # the greatest timestamp of any source
     seconds: float  # duration of the epoch
     queries: tuple[QueryProgress, ...]
+    shared_rows: int = 0  # state that several queries have in common, counted once
+    shared_bytes: int = 0
+    failed: tuple[tuple[str, str], ...] = ()  # queries that have stopped, and why
 
     @property
     def record(self) -> dict[str, Any]:
@@ -63,6 +66,9 @@ class RunProgress:
             late += f", {q.rejected:,} rejected" if q.rejected else ""
             parts.append(f"{name}{mark}{behind}{late}, {q.released:,} released, {q.written:,} rows out")
             parts.append(f"state {q.state_rows:,} rows, {size(q.state_bytes)}")
+        if self.shared_rows:
+            parts.append(f"of that shared {self.shared_rows:,} rows, {size(self.shared_bytes)}")
+        parts += [f"query {name} has failed" for name, _ in self.failed]
         return " · ".join([*parts, f"{self.seconds:.2f} s"])
 
 

@@ -123,8 +123,8 @@ class QueryState:
     """A query after an epoch, as a commit records it: its watermark, its state tables, and its counters."""
 
     since: Instant | None = None  # it has answered up to here, inclusive; None before its first epoch
-    tables: dict[str, Table] = field(default_factory=dict)
-    metadata: Metadata = field(default_factory=dict)
+    began: int = 0  # the number of its first epoch; 0 before it
+    tables: tuple[str, ...] = ()  # the names of its state tables; queries may have some in common
     written: int = 0  # rows of its answer
     late: int = 0  # tuples that came too late
     released: int = 0  # tuples that it has read
@@ -132,20 +132,36 @@ class QueryState:
 
     @staticmethod
     def from_record(record: Record) -> QueryState:
-        tables = {name: Table.from_record(t) for name, t in record["tables"].items()}
-        return QueryState(**{**record, "tables": tables})
+        return QueryState(**{**record, "tables": tuple(record["tables"])})
 
     @property
     def record(self) -> Record:
-        return {**vars(self), "tables": {name: t.record for name, t in self.tables.items()}}
+        return {**vars(self), "tables": list(self.tables)}
+
+
+@dataclass(frozen=True)
+class RunState:
+    """What all queries of a run keep: state tables by their names, and metadata."""
+
+    tables: dict[str, Table] = field(default_factory=dict)
+    metadata: Metadata = field(default_factory=dict)
+
+    @staticmethod
+    def from_record(record: Record) -> RunState:
+        return RunState({n: Table.from_record(t) for n, t in record["tables"].items()}, record["metadata"])
 
     @property
-    def rows(self) -> int:
-        return sum(t.rows for t in self.tables.values())
+    def record(self) -> Record:
+        return {"tables": {name: t.record for name, t in self.tables.items()}, "metadata": self.metadata}
 
-    @property
-    def size(self) -> int:
-        return sum(t.size for t in self.tables.values())
+    def size(self, names: Iterable[str]) -> tuple[int, int]:
+        """The rows and bytes of some of the tables."""
+        tables = self.of(names).values()
+        return sum(t.rows for t in tables), sum(t.size for t in tables)
+
+    def of(self, names: Iterable[str]) -> dict[str, Table]:
+        """Some of the tables."""
+        return {name: self.tables[name] for name in names if name in self.tables}
 
 
 def check_same(query: ContinuousQuery, before: Record, root: Path) -> None:
@@ -161,7 +177,7 @@ def check_same(query: ContinuousQuery, before: Record, root: Path) -> None:
 
 def check_state(query: ContinuousQuery, before: QueryState, kept: Iterable[str], root: Path) -> None:
     """Raises an error if a plan does not go on with a state table that the checkpoint has: it would be lost."""
-    lost = sorted(before.tables.keys() - set(kept))
+    lost = sorted(set(before.tables) - set(kept))
     if lost:
         raise CheckpointError(
             f"query {query.name} is the one that the checkpoint {root} is of, but its plan keeps other state: "

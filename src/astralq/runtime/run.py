@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import threading
+from collections import Counter
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field, replace
@@ -40,6 +41,7 @@ class Settings:
     trigger: Duration = SECOND  # how often it looks for new input
     idle: Duration | None = None  # after so long without tuples a source is idle; None: never
     once: bool = False  # process all available input, then end
+    sharing: bool = True  # whether queries compute and keep together what they have in common
     always_compact: bool = False  # for tests
 
 
@@ -52,10 +54,13 @@ class ContinuousRun:
     settings: Settings = field(default_factory=Settings)
     given: dict[str, DataFrame] = field(default_factory=dict)  # DataFrames by the names of sources
     on_progress: Callable[[RunProgress], None] = lambda _: None
+    on_failure: Callable[[str, AstralError], None] = lambda *_: None  # a query has stopped, and the others go on
 
     def __post_init__(self) -> None:
         self.folders = Folders(self.checkpoint.absolute())
         self.epochs = Epochs(self.spark, self.folders, self.given, self.settings.always_compact)
+        self.epochs.sharing = self.settings.sharing
+        self.epochs.on_failure = self.on_failure
         self.wake = threading.Event()
         self.stopping = threading.Event()
         self.began = clock()
@@ -359,14 +364,23 @@ class ContinuousRun:
     def _report(self) -> None:
         """Hands the progress after an epoch to `on_progress`."""
         epochs = self.epochs
+        states = {q: s for q, s in epochs.query_states.items() if q in epochs.queries}
         queries = tuple(
-            QueryProgress(q, s.since, s.released, s.late, s.written, s.rows, s.size, s.rejected)
-            for q, s in epochs.query_states.items()
-            if q in epochs.queries
+            QueryProgress(q, s.since, s.released, s.late, s.written, *epochs.kept.size(s.tables), s.rejected)
+            for q, s in states.items()
         )
+        users = Counter(name for s in states.values() for name in s.tables)
+        shared = epochs.kept.size([name for name, count in users.items() if count > 1])
         newest = [m.last for s in epochs.ingest_logs.values() for m in list(s.manifests.values()) if m.last is not None]
         rows, rejected = (sum(c[k] for c in epochs.counts.values()) for k in (0, 1))
         self.last_progress = RunProgress(
-            epochs.epoch, rows, rejected, max(newest, default=None), epochs.seconds, queries
+            epochs.epoch,
+            rows,
+            rejected,
+            max(newest, default=None),
+            epochs.seconds,
+            queries,
+            *shared,
+            tuple(epochs.failed.items()),
         )
         self.on_progress(self.last_progress)

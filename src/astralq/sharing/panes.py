@@ -8,47 +8,13 @@ slide; and what behaves alike in all windows can be aggregated once for all of t
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from math import gcd
 
-from astralq.algebra.base import Operator
+from astralq.algebra.panes import PaneGrid
 from astralq.algebra.schedules import Measure, Periodic, format_measure
 from astralq.algebra.scopes import Back, Bound, Linear
 from astralq.algebra.windows import WindowSpec
-from astralq.expr.nodes import Aggregate, Expr
 from astralq.timeline import Instant
-
-
-@dataclass(frozen=True)
-class PaneGrid:
-    """Where time is cut: after each instant c + k·step, for each c in `after`. Panes are half-open (c, c'].
-
-    >>> PaneGrid(10, (3, 9)).last(4), PaneGrid(10, (3, 9)).last(9), PaneGrid(10, (3, 9)).last(10)
-    (9, 9, 13)
-    """
-
-    step: int
-    after: tuple[int, ...]  # in the half-open interval [0, step), increasing
-
-    def last(self, t: int) -> int:
-        """The last instant of the pane of t, which stands for all of them."""
-        return min(t + (c - t) % self.step for c in self.after)
-
-    def panes_in(self, span: int) -> int:
-        """About how many panes a stretch of time has."""
-        return len(self.after) * (span // self.step + 1)
-
-
-@dataclass(frozen=True)
-class CommonPanes:
-    """The panes of a stream that serve several aggregations, from the start of the oldest of their queries: partial
-    values of all their aggregates, by all their keys."""
-
-    stream: Operator
-    t0: Instant | None
-    grid: PaneGrid
-    keys: tuple[Expr, ...]
-    aggregates: tuple[Aggregate, ...]
 
 
 def pane_grid(windows: Sequence[tuple[WindowSpec, Instant]]) -> PaneGrid | str:
@@ -62,6 +28,21 @@ def pane_grid(windows: Sequence[tuple[WindowSpec, Instant]]) -> PaneGrid | str:
     step = gcd(*(b.slope for b in bounds))
     cuts = {b.offset % step for b in bounds} | {(t0 - 1) % step for _, t0 in windows}
     return PaneGrid(step, tuple(sorted(cuts)))
+
+
+def needed_for(spec: WindowSpec, t0: Instant) -> int:
+    """How long after its instant a tuple can be in a window that moves: evaluations begin less than so much later."""
+    schedule = spec.schedule
+    assert isinstance(schedule, Periodic)
+    lo = _linear(spec.scope.lo, schedule, t0)
+    assert lo is not None
+    return max(0, schedule.origin(t0) + spec.delay - lo.offset) + schedule.every
+
+
+def lets_go(spec: WindowSpec) -> bool:
+    """Whether a window's lower bound moves with its evaluations, so that each tuple leaves."""
+    schedule, lo = spec.schedule, spec.scope.lo
+    return isinstance(lo, Back) or (isinstance(lo, Linear) and lo.slope == getattr(schedule, "every", None))
 
 
 def _bounds(spec: WindowSpec, t0: Instant) -> list[Linear] | str:

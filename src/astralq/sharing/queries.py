@@ -7,10 +7,11 @@ size, slide and start are answered from common panes. What queries select on top
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from astralq.algebra.base import Operator
 from astralq.algebra.observed import Observed, observed
+from astralq.algebra.panes import CommonPanes
 from astralq.algebra.properties import expressions
 from astralq.algebra.relational import GroupBy, Project
 from astralq.algebra.retention import holds_all_at_once
@@ -23,7 +24,7 @@ from astralq.laws.optimize import replaced
 from astralq.laws.rule import Site
 from astralq.laws.rules.transposition import Started, is_the_same, served
 from astralq.laws.shapes import columns, stamps_read
-from astralq.sharing.panes import CommonPanes, pane_grid, panes_pay, too_fine
+from astralq.sharing.panes import lets_go, needed_for, pane_grid, panes_pay, too_fine
 from astralq.timeline import EPOCH, Instant
 
 GROUPS = 100
@@ -74,14 +75,13 @@ class Shared:
     """Queries with the parts that they share, in the same order as they were given."""
 
     queries: list[Rooted]
-    panes: list[dict[GroupBy, CommonPanes]]  # of each query, the aggregations that are answered from common panes
     notes: list[Note] = field(default_factory=list)
 
 
 def share(queries: Sequence[Rooted], sizes: Sizes | None = None) -> Shared:
     """The queries, rewritten so that what they can share is the same in all of them."""
     sizes = sizes or Sizes()
-    shared = Shared(list(queries), [{} for _ in queries])
+    shared = Shared(list(queries))
     _share_panes(shared, sizes)
     _share_windows(shared, sizes)
     return shared
@@ -222,10 +222,13 @@ def _use_panes(shared: Shared, base: Operator, group: list[_Grouped], sizes: Siz
         grid,
         tuple(e for _, e in finest.op.keys),
         tuple(dict.fromkeys(a for g in chosen for _, a in g.op.aggregates)),
+        max((needed_for(g.window.spec, g.t0) for g in chosen if lets_go(g.window.spec)), default=0),
     )
     users = tuple(dict.fromkeys(_name(shared, g) for g in chosen))
-    for g in chosen:
-        shared.panes[g.query][g.op] = common
+    for g in sorted(chosen, key=lambda g: -g.place):
+        rooted = shared.queries[g.query]
+        noted = replaced(rooted.query, g.place, replace(g.op, panes=common))
+        shared.queries[g.query] = Rooted(rooted.name, noted, rooted.t0)
         others = tuple(u for u in users if u != _name(shared, g))
         shared.notes.append(Note(_name(shared, g), g.op.label, True, f"common panes of {_step(common)}", others))
 

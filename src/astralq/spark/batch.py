@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 from pyspark.sql import DataFrame
 
 from astralq.algebra.base import Kind, Operator
-from astralq.algebra.relational import GroupBy, Join, Product
+from astralq.algebra.relational import Join, Product
 from astralq.algebra.sources import RelationSource
 from astralq.algebra.stream_ops import BandJoin
 from astralq.laws.lower import lower
@@ -18,7 +18,6 @@ from astralq.laws.rules import RULES
 from astralq.plan.answer import Plan, plan_history, plan_state
 from astralq.plan.facts import FEW_ROWS, Facts, learn, measures
 from astralq.plan.run import BatchRun
-from astralq.sharing.panes import CommonPanes
 from astralq.spark.execute import Execution
 from astralq.spark.regions import register_regions
 from astralq.spark.sources.given import Given
@@ -39,7 +38,6 @@ class Batch:
     rules: Sequence[Rule] = RULES
     optimized: Optimized | None = None  # the query of the last plan
     execution: Execution | None = None  # of the last plan
-    panes: Mapping[GroupBy, CommonPanes] = field(default_factory=dict)  # that it has in common with other queries
 
     def plan(self) -> Plan:
         """The plan of the answer; what it has to know of the data is asked for first."""
@@ -68,7 +66,7 @@ class Batch:
     def planned(self) -> Plan:
         assert self.optimized is not None
         end = self.until if self.at is None else self.at
-        run = BatchRun(self.optimized.after, self.facts, self.t0, end, panes=self.panes)
+        run = BatchRun(self.optimized.after, self.facts, self.t0, end)
         state = self.at is not None and run.query.kind is not Kind.STREAM
         plan = plan_state(run, self.at) if state and self.at is not None else plan_history(run)
         # A law may take the start of a view out; what was set aside before it is told all the same.

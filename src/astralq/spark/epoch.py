@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Protocol
 
@@ -15,11 +15,12 @@ from astralq.plan import functions as F  # noqa: N812
 from astralq.plan.answer import Plan, plan_epoch
 from astralq.plan.facts import Asked, Facts, Times, learn, measured_times, started_sources
 from astralq.plan.run import EpochRun
+from astralq.plan.several import Root, several
 from astralq.plan.sources.rows import moments, scanned
-from astralq.plan.state.store import Metadata, StateTables
+from astralq.plan.state.store import Metadata, StateTables, scope_of
 from astralq.plan.table import Keep, Table
-from astralq.spark.batch import complete
 from astralq.spark.execute import Execution, StateStore
+from astralq.spark.regions import register_regions
 from astralq.spark.sources.given import Given
 from astralq.timeline import BatchId, Instant
 
@@ -41,16 +42,26 @@ class EpochStore(StateStore, Protocol):
 
 
 @dataclass
-class Epoch:
-    """A query over the new rows of its sources, those of the half-open interval (since, until]."""
+class EpochQuery:
+    """A query in an epoch: where it started, how far it has come, and how many rows its answer has."""
 
     query: Operator
+    t0: Instant | None = None
+    since: Instant | None = None
+    rows: int = 0
+    small: bool = True  # whether what the epoch adds to its answer is sorted by one task
+    tables: frozenset[str] = frozenset()  # its state tables, once it is planned
+
+
+@dataclass
+class Epoch:
+    """Queries over the new rows of their sources, those of the half-open interval (since, until]; they share state."""
+
+    queries: Sequence[EpochQuery]
     frames: Mapping[str, DataFrame]
     session: SparkSession
     store: EpochStore
     metadata: Metadata
-    t0: Instant | None
-    since: Instant | None
     until: Instant
     closing: bool = False
     new_rows: int | None = None
@@ -61,60 +72,83 @@ class Epoch:
     def __post_init__(self) -> None:
         self.given = Given(self.frames)
         self.execution = Execution(self.given, self.session, self.one_partition, self.store)
+        self.state = StateTables(self.metadata, self.store.columns)
 
-    def plan(self, first: int, *, small: bool) -> Plan:
-        """The plan of what is added to an answer that has `first` rows; what it has to know is measured first."""
-        self.facts.stamps = self.given.prepare(lower(self.query))
-        self._ask_where_it_starts()
-        return complete(lambda: plan_epoch(self._run(), first, small=small), self.facts, self.execution)
+    def plan(self) -> list[Plan]:
+        """The plans of what is added to each answer; what they have to know is measured first, for all at once."""
+        stamps: dict[str, frozenset[str]] = {}
+        for q in self.queries:
+            stamps |= self.given.prepare(lower(q.query))
+        self.facts.stamps = stamps
+        self._ask_where_they_start()
+        while True:
+            self.state = StateTables(self.metadata, self.store.columns)
+            plans = [self._planned(q) for q in self.queries]
+            missing = {t.digest: t for p in plans for t in p.measurable}
+            if not any(p.missing for p in plans):
+                return plans
+            assert missing, "a plan waits for something that cannot be measured"
+            for digest, rows in zip(missing, self.execution.measure(list(missing.values())), strict=True):
+                self.facts.measured[digest] = rows
 
-    def _run(self) -> EpochRun:
-        state = StateTables(self.metadata, self.store.columns)
+    def _planned(self, q: EpochQuery) -> Plan:
+        self.state.used = set()
+        plan = plan_epoch(self._run(q), q.rows, small=q.small)
+        register_regions(self.session, plan.regions)
+        q.tables = frozenset(self.state.used)
+        return plan
+
+    def _run(self, q: EpochQuery) -> EpochRun:
         return EpochRun(
-            self.query,
+            q.query,
             self.facts,
-            self.t0,
+            q.t0,
             self.until,
-            tables=state,
-            after=self.since,
+            tables=self.state,
+            after=q.since,
             closing=self.closing,
             coming=self.new_rows,
             few=self.one_partition,
         )
 
-    def _ask_where_it_starts(self) -> None:
-        """The first batch of each source, until the query and the views in it have started."""
-        query = lower(self.query)
-        views = sum(isinstance(op, StartedAt) for op in query.walk())
-        if sum(name.startswith("start") for name in self.metadata) > views:
-            return
+    def _ask_where_they_start(self) -> None:
+        """The first batch of each source, until the queries and the views in them have started."""
         asked: dict[tuple[str, Instant], Asked] = {}
-        for source, start in started_sources(query, self.t0, sensed=True):
-            key = (source.name, start)
-            first = self.firsts.get(source.name)
-            batched = isinstance(source, StreamSource) and source.batch_by is not None
-            if first is not None and first >= start and not batched:
-                self.facts.times[key] = Times(BatchId(first, 0))
-            elif (table := moments(source, scanned(source, self.facts.stamp(source)))) is not None:
-                asked[key] = Asked(source.name, (start,), measured_times(table, (start,)))
-        asking = Execution(self.given, self.session)
-        measured = asking.measure([a.table for a in asked.values()])
+        for q in self.queries:
+            query = lower(q.query)
+            starts = [(query, q.t0), *((op.child, op.t0) for op in query.walk() if isinstance(op, StartedAt))]
+            if all(f"start {scope_of(one, t0)}" in self.metadata for one, t0 in starts):
+                continue
+            for source, start in started_sources(query, q.t0, sensed=True):
+                key = (source.name, start)
+                first = self.firsts.get(source.name)
+                batched = isinstance(source, StreamSource) and source.batch_by is not None
+                if first is not None and first >= start and not batched:
+                    self.facts.times[key] = Times(BatchId(first, 0))
+                elif (table := moments(source, scanned(source, self.facts.stamp(source)))) is not None:
+                    asked[key] = Asked(source.name, (start,), measured_times(table, (start,)))
+        measured = Execution(self.given, self.session).measure([a.table for a in asked.values()])
         for one, rows in zip(asked.values(), measured, strict=True):
             learn(self.facts, one, rows[0])
 
     def answer(self, plan: Plan) -> DataFrame | None:
-        """What is added to the answer; the state that it needs is written."""
+        """What is added to an answer; the state that it needs is written."""
         return None if plan.answer is None else self.execution.frame(plan.answer)
 
-    def unmatched(self, plan: Plan) -> dict[str, DataFrame]:
-        """Of each change log, the deletions of this epoch that found no row."""
-        assert plan.state is not None
-        return {source: self.execution.frame(rows) for source, rows in plan.state.unmatched.items()}
+    def roots(self, plans: Sequence[Plan], rows: int) -> list[Root | None]:
+        """The answers as roots of one plan; None where it is known that there is none."""
+        places = [k for k, p in enumerate(plans) if p.answer is not None]
+        answers = [p.answer for p in plans if p.answer is not None]
+        found = dict(zip(places, several(answers, [rows] * len(answers)), strict=True))
+        return [found.get(k) for k in range(len(plans))]
 
-    def finish(self, plan: Plan) -> Metadata:
+    def unmatched(self) -> dict[str, DataFrame]:
+        """Of each change log, the deletions of this epoch that found no row."""
+        return {source: self.execution.frame(rows) for source, rows in self.state.unmatched.items()}
+
+    def finish(self) -> Metadata:
         """Writes the state that is not written yet, compacts tables where that is worth it; the metadata after it."""
-        state = plan.state
-        assert state is not None
+        state = self.state
         for keep in state.kept.values():
             self.execution.frame(keep)
         counts = self._counts(state.counted)

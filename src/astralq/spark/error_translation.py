@@ -10,7 +10,7 @@ from typing import Any
 from py4j.protocol import Py4JError, Py4JJavaError
 from pyspark.errors import PySparkException
 
-from astralq.errors import AstralError, EvaluationError
+from astralq.errors import AstralError, EngineError, EvaluationError
 
 _CONDITION = re.compile(r"\[([A-Z_]+(?:\.[A-Z_]+)*)\]\s*(.*?)(?:\s*SQLSTATE: \w+)?(?:\n|$)", re.DOTALL)
 _HINTS = {
@@ -47,9 +47,7 @@ def translate_error(error: BaseException) -> AstralError:
     """The error of a failed query in one line, with a hint where we have one."""
     text = _chain(error.java_exception) if isinstance(error, Py4JJavaError) else str(error)
     if _DISK_FULL in text or _DISK_FULL in _chain(getattr(error, "_origin", None)):
-        return EvaluationError(
-            "a disk that Spark writes to is full", hint="make room, then start again: nothing is lost"
-        )
+        return EngineError("a disk that Spark writes to is full", hint="make room, then start again: nothing is lost")
     condition = None
     for condition in _CONDITION.finditer(text):
         if condition[1].split(".")[0] not in ("TASK_WRITE_FAILED", "FAILED_EXECUTE_UDF"):
@@ -58,7 +56,7 @@ def translate_error(error: BaseException) -> AstralError:
         lines = text.strip().splitlines() or [type(error).__name__]
         # Of a traceback in a Python worker the last line says what went wrong.
         reason = lines[-1] if "Traceback" in text else lines[0]
-        return EvaluationError(f"Spark gave up: {reason.strip()}")
+        return EngineError(f"Spark gave up: {reason.strip()}")
     name, message = condition[1], " ".join(condition[2].split())
     if name == "USER_RAISED_EXCEPTION":
         return EvaluationError(message)

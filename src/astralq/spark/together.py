@@ -82,10 +82,10 @@ class Together:
         span = max(lasts) - min(firsts) if firsts and lasts else 0
         shared = share(rooted, Sizes(self.facts.rows, before, span))
         self.notes = shared.notes
-        for k, one, panes in zip(places, shared.queries, shared.panes, strict=True):
-            b = self.batches[k]
-            assert b.optimized is not None
-            b.optimized, b.panes = replace(b.optimized, after=one.query), panes
+        for k, one in zip(places, shared.queries, strict=True):
+            optimized = self.batches[k].optimized
+            assert optimized is not None
+            self.batches[k].optimized = replace(optimized, after=one.query)
 
     def _complete(self) -> None:
         """Plans that can be carried out: what they miss is measured, for all of them at once, and they are made

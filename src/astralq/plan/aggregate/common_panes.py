@@ -2,20 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 
+from astralq.algebra.panes import CommonPanes, PaneGrid
 from astralq.algebra.relational import GroupBy
+from astralq.algebra.windows import Window, tumble
 from astralq.plan import functions as F  # noqa: N812
-from astralq.plan.aggregate.layouts import Layouts, layouts
-from astralq.plan.aggregate.partials import Plan, plan
+from astralq.plan.aggregate.limbs import Layout
+from astralq.plan.aggregate.partials import Plan
 from astralq.plan.columns import Column, col, columns, lit, long
-from astralq.plan.encoding.scan import MERGES
-from astralq.plan.encoding.tables import INTERVAL, StreamTable, attributes
-from astralq.plan.operators.expressions import Names, compiled
-from astralq.plan.run import Run
-from astralq.plan.table import Assumed, Table
+from astralq.plan.encoding.tables import INTERVAL, RelationTable, StreamTable, attributes
+from astralq.plan.table import Table
 from astralq.schema import BIGINT, Attribute, Schema
-from astralq.sharing.panes import CommonPanes, PaneGrid
 from astralq.timeline import Instant
 
 
@@ -25,24 +24,31 @@ class Panes:
     are cut."""
 
     rows: Table
-    layouts: Layouts
+    layouts: Mapping[int, Layout]
 
 
-def panes(common: CommonPanes, stream: StreamTable, run: Run) -> tuple[Table, Layouts, list[Plan]]:
-    """One row for each group and pane: keys k0, …, the pane's last instant as t, and partial values."""
-    names = Names(common.stream.schema, attributes(stream.schema), ())
-    keys = [f"k{j}" for j in range(len(common.keys))]
-    made = [compiled(e, names).alias(k) for k, e in zip(keys, common.keys, strict=True)]
-    made += [compiled(a.args[0], names).alias(f"v{j}") for j, a in enumerate(common.aggregates) if a.args]
-    rows: Table = stream.rows.select(*made, _last(common.grid).alias("t"))
-    cut = layouts(common.aggregates, rows, run, below=common.stream)
-    plans = [plan(j, a, cut.by_place.get(j), ()) for j, a in enumerate(common.aggregates)]
-    partials = {p.name: p for one in plans for p in one.partials}
-    rows = rows.select(*keys, "t", long(1).alias("there"), *(p.value.alias(name) for name, p in partials.items()))
-    if cut.assumed:
-        rows = Assumed(rows)
-    merged = [F.sum("there").alias("there"), *(MERGES[p.merge](col(n)).alias(n) for n, p in partials.items())]
-    return rows.group_by(*keys, "t").agg(*merged), cut, plans
+def grouping(common: CommonPanes) -> GroupBy:
+    """All keys and aggregates, as if one query had them."""
+    keys = tuple((f"k{j}", e) for j, e in enumerate(common.keys))
+    return GroupBy(
+        Window(common.stream, tumble("1 us")), keys, tuple((f"a{j}", a) for j, a in enumerate(common.aggregates))
+    )
+
+
+def in_panes(common: CommonPanes, stream: StreamTable) -> RelationTable:
+    """A stream's tuples from the last instant of their panes on, for as long as a window may need them."""
+    ends = {"ft": _last(common.grid)}
+    rows = stream.rows.with_columns(ends).with_column("tt", col("ft") + lit(common.age + 1))
+    return RelationTable(
+        rows.select(*attributes(stream.schema), "ft", "tt"),
+        stream.schema,
+        (),
+        one_batch=True,
+        ordered=False,
+        coalesced=False,
+        lifetime=common.age + 1,
+        pane_aligned=True,
+    )
 
 
 def _last(grid: PaneGrid) -> Column:
@@ -54,17 +60,14 @@ def _last(grid: PaneGrid) -> Column:
 def as_stream(table: Table, t1: Instant) -> tuple[StreamTable, list[str]]:
     """Panes as the tuples of a stream that starts at t1, to put windows over: a pane that ends later is all later.
     Its columns become c0, c1, …, in the order of the names."""
-    names = [c for c in table.columns if c != "t"]
+    names = [c for c in table.columns if c not in INTERVAL]
     schema = Schema(tuple(Attribute(n, BIGINT) for n in names))
-    later = table.where(col("t") >= lit(t1))
-    return StreamTable(
-        later.select(*(col(n).alias(f"c{k}") for k, n in enumerate(names)), "t"), schema, (), one_batch=True
-    ), names
+    later = table.where(col("ft") >= lit(t1))
+    tuples = later.select(*(col(n).alias(f"c{k}") for k, n in enumerate(names)), col("ft").alias("t"))
+    return StreamTable(tuples, schema, (), one_batch=True), names
 
 
-def own_panes(
-    op: GroupBy, common: CommonPanes, cut: Layouts, plans: list[Plan], held: Table, names: list[str]
-) -> Panes:
+def own_panes(op: GroupBy, common: CommonPanes, plans: list[Plan], held: Table, names: list[str]) -> Panes:
     """The panes that a window holds under the names that one aggregation has for its keys and partial values."""
     place = {n: f"c{k}" for k, n in enumerate(names)}
     made = [col(place[f"k{common.keys.index(e)}"]).alias(f"k{j}") for j, (_, e) in enumerate(op.keys)]
@@ -73,9 +76,8 @@ def own_panes(
         k = common.aggregates.index(a)
         made += [col(place[p.name]).alias(_renumbered(p.name, k, j)) for p in plans[k].partials]
     rows = held.select(*made, *columns(c for c in held.columns if c in INTERVAL))
-    places = [common.aggregates.index(a) for _, a in op.aggregates]
-    mine = {j: cut.by_place[k] for j, k in enumerate(places) if k in cut.by_place}
-    return Panes(rows, Layouts(mine, cut.assumed))
+    layouts = [plans[common.aggregates.index(a)].layout for _, a in op.aggregates]
+    return Panes(rows, {j: cut for j, cut in enumerate(layouts) if cut is not None})
 
 
 def _renumbered(name: str, k: int, j: int) -> str:

@@ -51,6 +51,13 @@ def keep_panes(op: GroupBy, relation: RelationTable, run: Run, *, name: str, ear
     grouping.with_panes(parts)
 
 
+def merged_panes(op: GroupBy, relation: RelationTable, run: Run, *, name: str) -> tuple[Table, list[Plan]]:
+    """Rows merged into panes, which in an epoch are a state table; and what their partial values mean."""
+    grouping = _Grouping(op, relation, run, name, early=True)
+    parts = grouping.partials(grouping.rows())
+    return grouping.with_panes(parts) if name else run.materialized(parts.named), parts.plans
+
+
 @dataclass(frozen=True)
 class _Partials:
     """Rows as partial values with their intervals, the aggregates' plans, and how partial values merge."""
@@ -136,8 +143,7 @@ class _Grouping:
 
     def _merged_partials(self, panes: Panes) -> _Partials:
         """Of panes that are there already; several of them may come and go together."""
-        cut = panes.layouts
-        plans = [plan(j, a, cut.by_place.get(j), ()) for j, a in enumerate(aggregates_of(self.op))]
+        plans = [plan(j, a, panes.layouts.get(j), ()) for j, a in enumerate(aggregates_of(self.op))]
         merging = self._merging({p.name: p for q in plans for p in q.partials})
         return _Partials(merging.panes(panes.rows), plans, merging)
 
@@ -211,7 +217,7 @@ class _Grouping:
         than any group has at a time. Counted again when it could have become twice as many, not in every epoch."""
         state = self.run.state
         assert state is not None
-        name = f"most{self.run.scope} {self.name}"
+        name = f"most {self.name}"
         if coming is None:
             counted = self.run.measure(rows.agg(F.count(lit(1)).alias("rows")))
             if counted is None:

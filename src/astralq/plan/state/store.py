@@ -14,7 +14,11 @@ from typing import Any
 
 from astralq.algebra.base import Operator
 from astralq.algebra.digest import UnnamedFunctionError, digest_of
+from astralq.algebra.sources import sources_of
+from astralq.algebra.stream_ops import Spread
+from astralq.algebra.ticks import Tick
 from astralq.plan.table import Keep, State, Table
+from astralq.timeline import Instant
 
 Metadata = dict[str, Any]
 
@@ -34,6 +38,7 @@ class StateTables:
     counted: dict[str, Table] = field(default_factory=dict)
     unmatched: dict[str, Table] = field(default_factory=dict)
     changed: Metadata = field(default_factory=dict)
+    used: set[str] = field(default_factory=set)  # tables that were asked for since somebody looked
 
     def get(self, name: str) -> Table | None:
         """A state table as the epoch before left it."""
@@ -41,12 +46,14 @@ class StateTables:
 
     def append(self, name: str, rows: Table) -> Table:
         """The table with further rows; a column that it has and they have not is NULL in them."""
+        self.used.add(name)
         if name not in self.kept:
             self.kept[name] = Keep(rows, name, True, tuple(self.before.get(name, ())))
         return self.kept[name]
 
     def replace(self, name: str, rows: Table) -> Table:
         """Another table instead."""
+        self.used.add(name)
         if name not in self.kept:
             self.kept[name] = Keep(rows, name, False)
         return self.kept[name]
@@ -67,6 +74,15 @@ class StateTables:
     def set_aside(self, source: str, rows: Table) -> None:
         """Those of a source's changes in this epoch that found nothing to take out."""
         self.unmatched[source] = rows
+
+
+def scope_of(query: Operator, t0: Instant | None) -> str:
+    """What the state of a query is named by besides its operators: its start, and what says when it begins to observe.
+    Queries with the same scope have the same state for the same operators, and keep it once."""
+    sources = sorted(s.name for s in sources_of(query))
+    ticks = sorted({op.period for op in query.walk() if isinstance(op, Tick)})
+    spread = any(isinstance(op, Spread) for op in query.walk())
+    return f"{t0} {' '.join(sources)} {ticks} {spread}"
 
 
 def state_name(kind: str, scope: str, op: Operator, *more: object) -> str:

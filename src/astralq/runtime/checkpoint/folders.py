@@ -10,9 +10,9 @@ from pathlib import Path
 
 from astralq.errors import AstralError
 
-VERSION = 3
+VERSION = 4
 """The version of the format. 2: state tables are named by digests. 3: folders and keys of records have new
-names; the plan of each query is kept."""
+names; the plan of each query is kept. 4: queries may have state tables in common."""
 
 
 class CheckpointError(AstralError):
@@ -59,9 +59,9 @@ class Folders:
         """Tuples that came after the query's watermark had passed them."""
         return self.root / "late" / source / f"{query}-{epoch}"
 
-    def stored(self, query: str, source: str) -> Path:
-        """A stored relation as it was when the query started."""
-        return self.root / "stored" / query / source
+    def stored(self, epoch: int, source: str) -> Path:
+        """A stored relation as it was in an epoch in which queries began."""
+        return self.root / "stored" / str(epoch) / source
 
     def reader(self, source: str) -> Path:
         """Spark's checkpoint of a source's streaming query."""
@@ -71,13 +71,13 @@ class Folders:
         """Readings of sensors that are not in the ingest log yet."""
         return self.root / "sensed" / source
 
-    def state(self, query: str, edge: str, epoch: int, part: str) -> Path:
+    def state(self, table: str, epoch: int, part: str) -> Path:
         """One part of a state table."""
-        return self.root / "state" / query / edge / f"{epoch}-{part}"
+        return self.root / "state" / table / f"{epoch}-{part}"
 
-    def staged(self, query: str, epoch: int) -> Path:
-        """An epoch's answer before it is published."""
-        return self.root / "out" / query / str(epoch)
+    def staged(self, epoch: int, name: str) -> Path:
+        """Answers of an epoch before they are published: of one query, or a folder with one for each of several."""
+        return self.root / "out" / str(epoch) / name
 
     def set_published(self, epoch: int) -> None:
         """Notes that an epoch has been published. If the note is lost, the epoch is published again."""

@@ -111,11 +111,10 @@ class Table:
 
 @dataclass
 class InFiles:
-    """The state tables of one query in one epoch: what the epoch before left, and what this one has written."""
+    """The state tables of queries in one epoch: what the epoch before left, and what this one has written."""
 
     spark: SparkSession
     folders: Folders
-    query: str
     epoch: int
     tables: Mapping[str, Table]
     always_compact: bool = False
@@ -155,7 +154,7 @@ class InFiles:
         return None if table is None or not table.parts else table.parts[-1].greatest(self.folders.root, column)
 
     def _write(self, name: str, rows: DataFrame, part: str) -> Part:
-        folder = self.folders.state(self.query, name, self.epoch, part)
+        folder = self.folders.state(name, self.epoch, part)
         rows.write.mode("overwrite").parquet(str(folder))
         return Part.of(self.folders.root, folder)
 
