@@ -6,12 +6,12 @@ from dataclasses import dataclass
 
 from astralq.algebra.base import HasOperator, Operator, operator_of
 from astralq.algebra.fluent import StreamQuery
-from astralq.algebra.windows import general, hop, landmark, range_, rows, tumble
+from astralq.algebra.windows import WindowSpec, general, hop, landmark, range_, rows, tumble
 from astralq.laws.optimize import optimize
 from astralq.laws.samples import LAST, Random, S, W, us
 from astralq.model.sources import Data
 from astralq.model.values import Stream
-from astralq.sharing.queries import Rooted, Sizes
+from astralq.sharing.common import Rooted, Sizes
 from astralq.timeline import EPOCH, Instant
 
 
@@ -52,10 +52,12 @@ def query_set(seed: int) -> QuerySet:
     grouped = stream is W and random.chance(0.7)
     count = random.number(2, 6)
     slide = random.number(1, 3)
+    usual = _window(random, slide)
     queries = []
     for _ in range(count):
         t0 = random.one([None, None, *(Instant(n) for n in range(6))])
-        query = _grouped(random, stream, slide) if grouped and random.chance(0.9) else _held(random, stream, slide)
+        window = usual if random.chance(0.6) else _window(random, slide)
+        query = _grouped(random, stream, slide) if grouped and random.chance(0.9) else _held(random, stream, window)
         queries.append((operator_of(query), t0))
     return QuerySet(tuple(queries), random.data(), Instant(LAST + 6))
 
@@ -74,11 +76,16 @@ def _grouped(random: Random, stream: StreamQuery, slide: int) -> HasOperator:
     return random.one([made, made.istream(), made.rstream()])
 
 
-def _held(random: Random, stream: StreamQuery, slide: int) -> HasOperator:
-    """What a window by rows holds, or of some of its rows."""
+def _window(random: Random, slide: int) -> WindowSpec:
     n = random.number(1, 3)
-    spec = random.one([rows(n), rows(n), rows(n, slide=slide), rows(n, slide=us(slide)), general((1, 0), (1, 1), 1)])
-    spec = spec.by("a") if random.chance(0.5) else spec
+    by_rows = [rows(n), rows(n), rows(n, slide=slide), rows(n, slide=us(slide)), general((1, 0), (1, 1), 1)]
+    by_time = [range_(us(n), slide=us(slide)), range_(us(n)), tumble(us(slide))]
+    spec = random.one([*by_rows, *by_time])
+    return spec.by("a") if random.chance(0.5) else spec
+
+
+def _held(random: Random, stream: StreamQuery, spec: WindowSpec) -> HasOperator:
+    """What a window holds, mostly one by rows, or some of its tuples."""
     held = stream[spec]
     if random.chance(0.6):
         held = held.where(random.one(["b > 0", "b = 1", "a <> 1"]))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
 from pyspark.sql import DataFrame
@@ -15,6 +16,10 @@ from astralq.algebra.sources import RelationSource, StreamSource
 from astralq.laws.optimize import optimize
 from astralq.model import Data
 from astralq.model.sources import read_relation, receive
+from astralq.plan.group_plan import QUERY
+from astralq.plan.state.store import subject
+from astralq.runtime.cohorts import Cohort, TargetWatermark, with_shared_plans
+from astralq.runtime.queries import ContinuousQuery, QueryState
 from astralq.schema import BIGINT, Attribute
 from astralq.spark import Engine
 from astralq.spark.answers import plain
@@ -144,3 +149,73 @@ def last_instant(query: Operator | HasOperator, data: Data) -> int:
         if isinstance(op, RelationSource):
             times += read_relation(op, data[op.name])[1]  # type: ignore[arg-type]
     return max(times)
+
+
+@dataclass
+class Life:
+    """A query of a set in a continuous run: the epochs in which it is there, and what it has answered."""
+
+    query: Operator
+    t0: Instant | None
+    begins: int
+    ends: int  # the last epoch
+    rows: Rows = field(default_factory=list)
+    until: Instant | None = None
+
+
+def lives_in_epochs(
+    engine: Engine, lives: Sequence[Life], data: Data, watermarks: Sequence[int], *, small: bool
+) -> int:
+    """Runs queries over the same streams that come and go: fills in what each has answered, and up to when. Gives how
+    many state tables queries had in common.
+
+    One that comes later starts after what the others have answered, as `add` does.
+    """
+    store, since = InSession(), None
+    metadata: dict[str, Any] = {}
+    names = [f"q{k}" for k in range(len(lives))]
+    states: dict[str, QueryState] = {name: QueryState() for name in names}
+    queries: dict[str, ContinuousQuery] = {}
+    whole: dict[str, DataFrame] = {}
+    for life in lives:
+        whole |= frames(engine.spark, life.query, data) if not whole else {}
+    common = 0
+    for number, watermark in enumerate(map(Instant, watermarks)):
+        here = {n: life for n, life in zip(names, lives, strict=True) if life.begins <= number <= life.ends}
+        for name, life in here.items():
+            if name not in queries:
+                if since is not None:
+                    life.t0 = Instant(since + 1)
+                queries[name] = ContinuousQuery(name, life.query, life.t0, Path(), rules=engine.rules)
+        if not here:
+            continue
+        closing = watermark == watermarks[-1]
+        cohort = Cohort(tuple(here), since, TargetWatermark(watermark, closing))
+        queries |= with_shared_plans(cohort, queries, states)
+        asked = {
+            n: EpochQuery(queries[n].core, queries[n].t0, states[n].since, len(life.rows)) for n, life in here.items()
+        }
+        first = next(iter(here.values())).query
+        given = {k: released(df, first, k, since, watermark) for k, df in whole.items()}
+        epoch = Epoch(
+            list(asked.values()), given, engine.spark, store, metadata, watermark, closing, one_partition=small
+        )
+        plans = epoch.plan()
+        grouped: dict[str, DataFrame] = {}
+        for life, root in zip(here.values(), epoch.roots(plans, 100), strict=True):
+            if root is not None:
+                df = grouped.setdefault(root.table.digest, epoch.execution.frame(root.table))
+                mine = df if root.query is None else df.where(F.col(QUERY) == root.query).drop(QUERY)
+                rows = [tuple(r) for r in plain(mine, (*answer_columns(life.query), PLACE)).orderBy("_n").collect()]
+                assert [r[-1] for r in rows] == list(range(len(life.rows), len(life.rows) + len(rows)))
+                life.rows += [r[:-1] for r in rows]
+            life.until = watermark
+        found = epoch.finish()
+        states |= {n: QueryState(watermark, tables=tuple(asked[n].tables)) for n in here}
+        used = [t for n, life in here.items() if life.ends > number for t in states[n].tables]
+        metadata = {n: v for n, v in found.items() if subject(n) in used}
+        store.written = {n: t for n, t in store.written.items() if n in used}
+        common += sum(used.count(t) > 1 for t in store.written)
+        store.advance()
+        since = watermark
+    return common

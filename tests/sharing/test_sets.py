@@ -11,8 +11,9 @@ from astralq.errors import AstralError
 from astralq.model import run
 from astralq.model.sources import Data
 from astralq.model.values import Values
-from astralq.sharing import queries
-from astralq.sharing.queries import Rooted, share
+from astralq.sharing import aggregations
+from astralq.sharing.common import Rooted
+from astralq.sharing.queries import share
 from astralq.timeline import Instant
 from tests.sets import query_set
 
@@ -24,10 +25,11 @@ def answer(query: Rooted, data: Data, until: Instant) -> list[Values] | str:
         return "an error"
 
 
+@pytest.mark.parametrize("live", [False, True])
 @pytest.mark.parametrize("seed", range(150))
-def test_shared_windows_give_the_answers_of_each_query_alone(seed: int) -> None:
+def test_shared_windows_give_the_answers_of_each_query_alone(seed: int, live: bool) -> None:
     given = query_set(seed)
-    shared = share(given.rooted, given.sizes)
+    shared = share(given.rooted, given.sizes, live=live)
     for before, after in zip(given.rooted, shared.queries, strict=True):
         alone, together = (answer(q, given.data, given.until) for q in (before, after))
         assert alone == together, f"{given}\n{before.name} became\n{after.query}\n{alone}\n{together}"
@@ -43,7 +45,7 @@ def moved(data: Data, panes: CommonPanes) -> Data:
 @pytest.mark.parametrize("seed", range(150))
 def test_tuples_of_one_pane_behave_alike_in_all_windows(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """Common panes: a tuple may stand at the end of its pane for all aggregations that are answered from it."""
-    monkeypatch.setattr(queries, "panes_pay", lambda *_: True)
+    monkeypatch.setattr(aggregations, "panes_pay", lambda *_: True)
     given = query_set(seed)
     shared = share(given.rooted, given.sizes)
     for rooted in shared.queries:

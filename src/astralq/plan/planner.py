@@ -97,7 +97,10 @@ class Planner:
         match op:
             case StreamSource() | SensedSource():
                 scan = rows.bounded(op, run.scan(op), run.t0_or_none, run.until)
-                return streams.from_start(rows.received(op, scan), run.t0, run.until)
+                received = rows.received(op, scan)
+                if run.since is not None:  # what an older query has seen, whose state goes on here
+                    received = replace(received, rows=received.rows.where(col("t") > run.since))
+                return streams.from_start(received, run.t0, run.until)
             case StartedAt():
                 inner = Planner(run.inside(op.child, op.t0)).stream(op.child)
                 return streams.from_start(inner, run.t0, run.until)

@@ -23,11 +23,13 @@ from astralq.algebra.sources import RelationSource
 from astralq.errors import AstralError
 from astralq.plan.aggregate.limbs import Range
 from astralq.plan.facts import FEW_ROWS, Facts
+from astralq.plan.state.store import scope_of, subject
 from astralq.runtime import set_aside
 from astralq.runtime.checkpoint.failpoints import failpoint
 from astralq.runtime.checkpoint.folders import CheckpointError, Folders
 from astralq.runtime.checkpoint.records import CorruptRecordError, Record, newest, numbers, read_record, write_record
 from astralq.runtime.checkpoint.tables import InFiles, Part, parts_of
+from astralq.runtime.cohorts import Cohort, Intent, cohorts_of, with_shared_plans
 from astralq.runtime.ingest.epoch_input import EpochInput
 from astralq.runtime.ingest.log import BatchManifest, IngestLog
 from astralq.runtime.ingest.watermark import after_closing
@@ -46,32 +48,6 @@ RETAINED_COMMITS = 3
 """How many commits are retained, with all files that they refer to, in case the newest is damaged."""
 
 
-@dataclass(frozen=True)
-class TargetWatermark:
-    """How far an epoch advances a query."""
-
-    until: Instant  # inclusive
-    closing: bool = False  # the last epoch of a run: nothing more is waited for
-
-
-@dataclass(frozen=True)
-class Intent:
-    """What an epoch is going to do: which batches it reads, and how far it advances each query."""
-
-    epoch: int
-    offsets: dict[str, int]  # of each source, its last batch
-    targets: dict[str, TargetWatermark]  # of each query that advances
-
-    @staticmethod
-    def from_record(record: Record) -> Intent:
-        targets = {q: TargetWatermark(Instant(t["until"]), t["closing"]) for q, t in record["targets"].items()}
-        return Intent(record["epoch"], record["offsets"], targets)
-
-    @property
-    def record(self) -> Record:
-        return {"epoch": self.epoch, "offsets": self.offsets, "targets": {q: vars(t) for q, t in self.targets.items()}}
-
-
 @dataclass
 class EpochResults:
     """What an epoch has made: queries with their states and staged answers, those that failed, and what is kept."""
@@ -80,15 +56,6 @@ class EpochResults:
     answers: dict[str, Part] = field(default_factory=dict)
     failures: dict[str, AstralError] = field(default_factory=dict)
     kept: RunState = field(default_factory=RunState)
-
-
-@dataclass(frozen=True)
-class _Cohort:
-    """Queries that read the same streams in the same interval (since, until]: they are evaluated together."""
-
-    names: tuple[str, ...]
-    since: Instant | None
-    target: TargetWatermark
 
 
 @dataclass
@@ -191,7 +158,9 @@ class Epochs:
     def _evaluate_all(self, intent: Intent) -> EpochResults:
         """Evaluates the queries that have a target; those that read the same are evaluated together, and up to four
         cohorts at a time: while one plans, another computes."""
-        cohorts = self._cohorts({q: t for q, t in intent.targets.items() if q in self.queries})
+        targets = {q: t for q, t in intent.targets.items() if q in self.queries}
+        began = {q: self.began(q) for q in targets}
+        cohorts = cohorts_of(targets, self.queries, self.query_states, began, sharing=self.sharing)
         if len(cohorts) < 2:
             found = [self._evaluate(c, intent) for c in cohorts]
         else:
@@ -206,34 +175,9 @@ class Epochs:
             results.kept.metadata.update(one.kept.metadata)
         return results
 
-    def _cohorts(self, targets: Mapping[str, TargetWatermark]) -> list[_Cohort]:
-        """Queries that read the same in this epoch. A new query reads with those that have come to its start."""
-        groups: dict[tuple[object, Instant | None, TargetWatermark, object], list[str]] = {}
-        for name, target in targets.items():
-            sources = frozenset(s.name for s in self.queries[name].coming)
-            reads = self._reads_from(name, targets)
-            # Stored relations are read when a query begins.
-            began = self.began(name) if any(map(is_stored, self.queries[name].sources)) else 0
-            key = (sources, reads, target, (began, "" if self.sharing else name))
-            groups.setdefault(key, []).append(name)
-        return [_Cohort(tuple(names), since, target) for (_, since, target, _), names in groups.items()]
-
     def began(self, name: str) -> int:
         """The number of the epoch in which a query began, or will begin."""
         return self.query_states[name].began or self.epoch + 1
-
-    def _reads_from(self, name: str, targets: Mapping[str, TargetWatermark]) -> Instant | None:
-        """After which instant a query reads its streams: a new one after that of others that end before it starts."""
-        since, query = self.query_states[name].since, self.queries[name]
-        if since is not None or query.t0 is None or not self.sharing:
-            return since
-        sources = {s.name for s in query.coming}
-        others = [
-            self.query_states[q].since
-            for q in targets
-            if targets[q] == targets[name] and {s.name for s in self.queries[q].coming} == sources
-        ]
-        return max((s for s in others if s is not None and s < query.t0), default=None)
 
     def _commit(self, intent: Intent, results: EpochResults) -> None:
         """Writes the commit of an epoch; from then on its state and its answers count."""
@@ -251,7 +195,8 @@ class Epochs:
         # Tables stay as long as a query uses them, whoever made them.
         used = {name for q, s in states.items() if q not in self.failed for name in s.tables}
         tables = {n: t for n, t in (self.kept.tables | results.kept.tables).items() if n in used}
-        kept = RunState(tables, self.kept.metadata | results.kept.metadata)
+        metadata = {n: v for n, v in (self.kept.metadata | results.kept.metadata).items() if subject(n) in used}
+        kept = RunState(tables, metadata)
         record = {
             "offsets": intent.offsets,
             "counts": counts,
@@ -280,9 +225,11 @@ class Epochs:
         log = self.ingest_logs.get(source)
         return [] if log is None else log.new(self.offsets.get(source, -1), intent.offsets[source])
 
-    def _evaluate(self, cohort: _Cohort, intent: Intent) -> EpochResults:
+    def _evaluate(self, cohort: Cohort, intent: Intent) -> EpochResults:
         """Answers the queries of a cohort for one epoch: their answers and their state are in files, and count with the
         commit. A query that fails does so alone."""
+        if self.sharing:
+            self.queries |= with_shared_plans(cohort, self.queries, self.query_states)
         queries = {q: self.queries[q] for q in cohort.names}
         first = next(iter(queries.values()))
         logs = {s.name: self.ingest_logs[s.name] for s in first.coming}
@@ -294,7 +241,7 @@ class Epochs:
         late = {q: self._late(q, intent) for q in queries}
         stored = sum(self._stored_rows(q) for q in queries.values())
         store = InFiles(spark, self.folders, intent.epoch, self.kept.tables, self.always_compact)
-        asked = {q: self._asked(q, released) for q in queries}
+        asked = {q: self._asked(q, released, cohort.since) for q in queries}
         epoch = Epoch(
             list(asked.values()),
             self._frames(queries.values(), new, spark),
@@ -310,7 +257,7 @@ class Epochs:
         )
         plans = dict(zip(queries, epoch.plan(), strict=True))
         for q, query in queries.items():
-            check_state(query, self.query_states[q], epoch.state.kept, self.folders.root)
+            check_state(query, self.query_states[q], self.kept.tables, epoch.state.kept, self.folders.root)
         staged = stage(epoch, plans, self.folders, intent.epoch, rows)
         if staged.failures:
             return self._without(staged.failures, cohort, intent)
@@ -330,6 +277,7 @@ class Epochs:
             results.states[q] = QueryState(
                 since=after_closing(until, query.ticks) if closing else until,
                 began=self.began(q),
+                own=asked[q].own,
                 tables=tuple(sorted(asked[q].tables)),
                 written=before.written + staged.answers[q].rows,
                 late=before.late + late[q],
@@ -338,7 +286,7 @@ class Epochs:
             )
         return results
 
-    def _without(self, failures: Mapping[str, AstralError], cohort: _Cohort, intent: Intent) -> EpochResults:
+    def _without(self, failures: Mapping[str, AstralError], cohort: Cohort, intent: Intent) -> EpochResults:
         """The epoch again without the queries that failed in it; where no query is left, their error ends the run."""
         left = tuple(q for q in cohort.names if q not in failures)
         if not set(self.queries) - set(failures):
@@ -348,12 +296,15 @@ class Epochs:
         results.failures |= failures
         return results
 
-    def _asked(self, name: str, released: int) -> EpochQuery:
-        """What a query asks of an epoch that has so many new rows."""
+    def _asked(self, name: str, released: int, reads: Instant | None) -> EpochQuery:
+        """What a query asks of an epoch that has so many new rows, read after an instant."""
         query, before = self.queries[name], self.query_states[name]
         # A guess: as many rows out for each row in as up to now.
         expected = released * before.written / before.released if before.released else released
-        return EpochQuery(query.core, query.t0, before.since, before.written, expected <= SMALL_ANSWER)
+        own = before.own
+        if before.since is None and reads is None and f"since {scope_of(query.core, query.t0)}" in self.kept.metadata:
+            own = name  # others with the same start are further
+        return EpochQuery(query.core, query.t0, before.since, before.written, own, expected <= SMALL_ANSWER)
 
     def _frames(self, queries: Iterable[ContinuousQuery], new: EpochInput, spark: SparkSession) -> dict[str, DataFrame]:
         """What the plans of queries read: new rows from the ingest logs, and stored relations."""

@@ -124,7 +124,8 @@ class QueryState:
 
     since: Instant | None = None  # it has answered up to here, inclusive; None before its first epoch
     began: int = 0  # the number of its first epoch; 0 before it
-    tables: tuple[str, ...] = ()  # the names of its state tables; queries may have some in common
+    own: str = ""  # tells its state apart from that of queries with the same start that were further when it began
+    tables: tuple[str, ...] = ()  # what its state is named by; queries may have tables in common
     written: int = 0  # rows of its answer
     late: int = 0  # tuples that came too late
     released: int = 0  # tuples that it has read
@@ -175,9 +176,11 @@ def check_same(query: ContinuousQuery, before: Record, root: Path) -> None:
         )
 
 
-def check_state(query: ContinuousQuery, before: QueryState, kept: Iterable[str], root: Path) -> None:
+def check_state(
+    query: ContinuousQuery, before: QueryState, tables: Iterable[str], kept: Iterable[str], root: Path
+) -> None:
     """Raises an error if a plan does not go on with a state table that the checkpoint has: it would be lost."""
-    lost = sorted(set(before.tables) - set(kept))
+    lost = sorted(set(before.tables) & set(tables) - set(kept))
     if lost:
         raise CheckpointError(
             f"query {query.name} is the one that the checkpoint {root} is of, but its plan keeps other state: "

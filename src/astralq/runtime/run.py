@@ -17,7 +17,8 @@ from astralq.algebra.base import Kind
 from astralq.algebra.sources import NOTHING, RelationSource, SensedSource, Source, StreamSource
 from astralq.errors import AstralError, PlanError
 from astralq.runtime.checkpoint.folders import Folders
-from astralq.runtime.epochs import Epochs, Intent, TargetWatermark
+from astralq.runtime.cohorts import Intent, TargetWatermark
+from astralq.runtime.epochs import Epochs
 from astralq.runtime.ingest.inputs import Input, frame_input, idle_after, on_arrival, open_input
 from astralq.runtime.ingest.log import IngestLog, clock
 from astralq.runtime.ingest.sensing import sensed_input

@@ -8,6 +8,7 @@ slide; and what behaves alike in all windows can be aggregated once for all of t
 from __future__ import annotations
 
 from collections.abc import Sequence
+from fractions import Fraction
 from math import gcd
 
 from astralq.algebra.panes import PaneGrid
@@ -70,10 +71,29 @@ def _linear(bound: Bound, schedule: Periodic, t0: Instant) -> Linear | None:
     return None
 
 
-def panes_pay(grid: PaneGrid, queries: int, rows: int, span: int, groups: int) -> bool:
-    """Whether common panes are cheaper: rows are aggregated once, and each query reads panes instead of rows."""
+def fits_grid(spec: WindowSpec, t0: Instant, grid: PaneGrid) -> bool:
+    """Whether the panes of a grid do not cross a bound of a window, nor the start of its query."""
+    mine = pane_grid([(spec, t0)])
+    if isinstance(mine, str) or mine.step % grid.step:
+        return False
+    return {c % grid.step for c in mine.after} <= set(grid.after)
+
+
+def panes_pay(grid: PaneGrid, queries: int, alone: float, rows: int, span: int, groups: int) -> bool:
+    """Whether common panes are cheaper: rows are aggregated once, and each query reads panes instead of rows; `alone`
+    is how often all rows would be aggregated without."""
     panes = min(rows, groups * grid.panes_in(span))
-    return rows + queries * panes < queries * rows
+    return rows + queries * panes < alone * rows
+
+
+def panes_are_fewer(grid: PaneGrid, windows: Sequence[tuple[WindowSpec, Instant]]) -> bool:
+    """Whether common panes are not more than those that each window would have, where rows are not known."""
+    each = Fraction(0)
+    for window in windows:
+        mine = pane_grid([window])
+        assert not isinstance(mine, str)
+        each += Fraction(len(mine.after), mine.step)
+    return Fraction(len(grid.after), grid.step) <= each
 
 
 def too_fine(grid: PaneGrid, windows: Sequence[tuple[WindowSpec, Instant]]) -> str:

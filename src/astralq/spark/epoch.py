@@ -49,8 +49,9 @@ class EpochQuery:
     t0: Instant | None = None
     since: Instant | None = None
     rows: int = 0
+    own: str = ""  # tells its state apart from that of queries with the same start
     small: bool = True  # whether what the epoch adds to its answer is sorted by one task
-    tables: frozenset[str] = frozenset()  # its state tables, once it is planned
+    tables: frozenset[str] = frozenset()  # what its state is named by, once it is planned
 
 
 @dataclass
@@ -109,6 +110,7 @@ class Epoch:
             closing=self.closing,
             coming=self.new_rows,
             few=self.one_partition,
+            own=q.own,
         )
 
     def _ask_where_they_start(self) -> None:
@@ -117,7 +119,7 @@ class Epoch:
         for q in self.queries:
             query = lower(q.query)
             starts = [(query, q.t0), *((op.child, op.t0) for op in query.walk() if isinstance(op, StartedAt))]
-            if all(f"start {scope_of(one, t0)}" in self.metadata for one, t0 in starts):
+            if all(f"start {scope_of(one, t0, q.own)}" in self.metadata for one, t0 in starts):
                 continue
             for source, start in started_sources(query, q.t0, sensed=True):
                 key = (source.name, start)

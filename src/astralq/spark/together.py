@@ -17,7 +17,8 @@ from astralq.plan.answer import Plan
 from astralq.plan.facts import Facts, learn, measures
 from astralq.plan.group_plan import QUERY
 from astralq.plan.several import Root, several
-from astralq.sharing.queries import Note, Rooted, Sizes, share
+from astralq.sharing.common import Note, Rooted, Sizes
+from astralq.sharing.queries import share
 from astralq.spark.answers import Answered
 from astralq.spark.batch import Batch
 from astralq.spark.execute import Execution

@@ -38,7 +38,7 @@ class StateTables:
     counted: dict[str, Table] = field(default_factory=dict)
     unmatched: dict[str, Table] = field(default_factory=dict)
     changed: Metadata = field(default_factory=dict)
-    used: set[str] = field(default_factory=set)  # tables that were asked for since somebody looked
+    used: set[str] = field(default_factory=set)  # what tables and metadata belong to, since somebody looked
 
     def get(self, name: str) -> Table | None:
         """A state table as the epoch before left it."""
@@ -65,10 +65,12 @@ class StateTables:
     def count(self, name: str, table: Table) -> None:
         """A stream's new tuples, which have their positions n: the next epoch goes on counting after them. A table
         with the last of them among others will do."""
+        self.used.add(subject(name))
         self.counted[name] = table
 
     def put(self, name: str, value: Any) -> None:
         """Metadata for the next epoch, something that JSON can hold."""
+        self.used.add(subject(name))
         self.changed[name] = value
 
     def set_aside(self, source: str, rows: Table) -> None:
@@ -76,13 +78,20 @@ class StateTables:
         self.unmatched[source] = rows
 
 
-def scope_of(query: Operator, t0: Instant | None) -> str:
+def subject(name: str) -> str:
+    """What a piece of metadata belongs to: a state table, a stream, or a scope. Its name is "kind subject …"."""
+    return name.split()[1]
+
+
+def scope_of(query: Operator, t0: Instant | None, own: str = "") -> str:
     """What the state of a query is named by besides its operators: its start, and what says when it begins to observe.
-    Queries with the same scope have the same state for the same operators, and keep it once."""
+    Queries with the same scope have the same state for the same operators, and keep it once; `own` tells apart one
+    that cannot, because it starts in the others' past."""
     sources = sorted(s.name for s in sources_of(query))
     ticks = sorted({op.period for op in query.walk() if isinstance(op, Tick)})
     spread = any(isinstance(op, Spread) for op in query.walk())
-    return f"{t0} {' '.join(sources)} {ticks} {spread}"
+    text = f"{t0} {' '.join(sources)} {ticks} {spread} {own}"
+    return f"scope-{hashlib.sha256(text.encode()).hexdigest()[:12]}"
 
 
 def state_name(kind: str, scope: str, op: Operator, *more: object) -> str:
