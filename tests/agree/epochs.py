@@ -114,7 +114,7 @@ def in_epochs(
         if set_aside is not None:
             for name, deletions in epoch.unmatched().items():
                 set_aside.setdefault(name, []).extend(map(tuple, deletions.collect()))
-        metadata = epoch.finish()
+        metadata |= epoch.finish()
         store.advance()
         since = watermark
     return answers
@@ -210,7 +210,7 @@ def lives_in_epochs(
                 assert [r[-1] for r in rows] == list(range(len(life.rows), len(life.rows) + len(rows)))
                 life.rows += [r[:-1] for r in rows]
             life.until = watermark
-        found = epoch.finish()
+        found = metadata | epoch.finish()
         states |= {n: QueryState(watermark, tables=tuple(asked[n].tables)) for n in here}
         used = [t for n, life in here.items() if life.ends > number for t in states[n].tables]
         metadata = {n: v for n, v in found.items() if subject(n) in used}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -14,6 +15,9 @@ from astralq.runtime.checkpoint.folders import Folders
 from astralq.runtime.checkpoint.tables import Part
 from astralq.spark.epoch import Epoch
 from astralq.spark.error_translation import translated_errors
+
+THREADS = 4
+"""How many answers are written at the same time."""
 
 
 @dataclass
@@ -33,10 +37,21 @@ def stage(epoch: Epoch, plans: Mapping[str, Plan], folders: Folders, number: int
             staged.answers[name] = Part(_relative(folders, folders.staged(number, name)), (), 0)
         else:
             together.setdefault(root.table.digest, []).append((name, root))
-    for members in together.values():
+    try:
+        with translated_errors():
+            epoch.write_common_state([members[0][1].table for members in together.values()])
+    except EngineError:
+        raise
+    except EvaluationError:
+        pass  # whose error it is comes out when their answers are written
+
+    def write(members: Sequence[tuple[str, Root]]) -> None:
         if members[0][1].query is None or not _write_together(epoch, members, folders, number, staged):
             for name, _ in members:
                 _write_alone(epoch, name, plans[name], folders, number, staged)
+
+    with ThreadPoolExecutor(THREADS) as pool:  # while one plans, another computes
+        list(pool.map(write, together.values()))
     return staged
 
 

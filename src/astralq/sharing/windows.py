@@ -132,7 +132,7 @@ def _served(shared: Shared, found: list[_Held], sizes: Sizes) -> dict[tuple[int,
 
 def _pays(windows: Sequence[_Held]) -> bool:
     """Whether all tuples once are fewer than those that each window selects for itself."""
-    return sum(selectivity(conjunction(h.base.conditions)) for h in windows) >= 1
+    return sum(selectivity(conjunction(h.base.conditions)) for h in windows) > 0.999
 
 
 def _fits(old: _Held, new: _Held, site: Site, before: Mapping[str, int]) -> bool:

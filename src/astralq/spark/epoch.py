@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Protocol
@@ -144,12 +145,20 @@ class Epoch:
         found = dict(zip(places, several(answers, [rows] * len(answers)), strict=True))
         return [found.get(k) for k in range(len(plans))]
 
+    def write_common_state(self, roots: Sequence[Table]) -> None:
+        """Writes state tables that several roots read, so that these can be computed at the same time."""
+        uses = Counter(t.digest for root in roots for t in root.walk() if isinstance(t, Keep))
+        for keep in self.state.kept.values():
+            if uses[keep.digest] > 1:
+                self.execution.frame(keep)
+
     def unmatched(self) -> dict[str, DataFrame]:
         """Of each change log, the deletions of this epoch that found no row."""
         return {source: self.execution.frame(rows) for source, rows in self.state.unmatched.items()}
 
     def finish(self) -> Metadata:
-        """Writes the state that is not written yet, compacts tables where that is worth it; the metadata after it."""
+        """Writes the state that is not written yet, compacts tables where that is worth it; what of the metadata has
+        changed."""
         state = self.state
         for keep in state.kept.values():
             self.execution.frame(keep)
@@ -157,7 +166,7 @@ class Epoch:
         for name, needed in state.compacted.items():
             if self.store.is_worth_compacting(name):
                 self.store.compact(name, self.execution.frame(needed))
-        return dict(self.metadata) | state.changed | counts
+        return state.changed | counts
 
     def _counts(self, counted: Mapping[str, Table]) -> dict[str, int]:
         """How many tuples each numbered stream has had up to now: from what was written, or one job for the rest."""

@@ -144,6 +144,19 @@ class Together:
         weakref.finalize(mine, _let_go, self)  # what was computed together stays as long as one of the answers does
         return mine
 
+    def frames(self) -> list[tuple[DataFrame, dict[int, int]]]:
+        """The group plans as DataFrames, for those who want all answers at once: each row with the number of its query
+        as `_q`, and which query has that number."""
+        found: dict[str, tuple[DataFrame, dict[int, int]]] = {}
+        for k, root in self._roots.items():
+            if root.query is not None:
+                execution = self._executions[self.plans[k].one_partition]
+                digest = root.table.digest
+                if digest not in found:
+                    found[digest] = (execution.frame(root.table), {})
+                found[digest][1][root.query] = k
+        return list(found.values())
+
     def _grouped(self, root: Root, execution: Execution) -> DataFrame:
         """All answers of a group plan, computed once."""
         if root.table.digest not in self._frames:
