@@ -185,6 +185,7 @@ def start(
     ] = False,
     no_laws: NoLaws = False,
     without: Without = None,
+    no_sharing: NoSharing = False,
     master: Annotated[str | None, typer.Option(metavar="M", help="Spark's master.")] = None,
     conf: Annotated[list[str] | None, typer.Option(metavar="K=V", help="A setting of Spark.", callback=_pairs)] = None,
 ) -> None:
@@ -209,6 +210,7 @@ def start(
                 master=master,
                 conf={k: v for k, _, v in (pair.partition("=") for pair in conf or [])},
                 rules=_rules(no_laws, without),
+                sharing=not no_sharing,
             )
     raise typer.Exit(status)
 

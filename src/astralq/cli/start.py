@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import signal
+import sys
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -11,7 +12,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from astralq.algebra.sources import RelationSource, SensedSource, StreamSource
-from astralq.cli.scripts import Source, errors_of
+from astralq.cli.scripts import Source, errors_of, place
+from astralq.errors import AstralError
 from astralq.language.script import Statement
 from astralq.laws.optimize import optimize
 from astralq.laws.rule import Rule
@@ -42,8 +44,10 @@ def start_all(
     master: str | None,
     conf: dict[str, str],
     rules: Sequence[Rule] = RULES,
+    sharing: bool = True,
 ) -> int:
-    """Runs all queries of a file until they end or are stopped; returns the exit status."""
+    """Runs all queries of a file until they end or are stopped; returns the exit status: 2 if one of them failed, while
+    the others went on."""
     from astralq.runtime.queries import ContinuousQuery
     from astralq.runtime.run import ContinuousRun, Settings
     from astralq.runtime.sinks import sink_of
@@ -58,7 +62,15 @@ def start_all(
                 optimize(statement.operator, rules).check_bounded()
         sinks = [printed if s.sink is None else sink_of(s.sink, source.folder, write_text_file) for s in statements]
         spark = session(master, conf | connector(statements, conf))
-        run = ContinuousRun(spark, checkpoint, Settings(trigger, idle, once), on_progress=on_progress)
+        failed: list[str] = []
+
+        def tell(name: str, error: AstralError) -> None:
+            failed.append(name)
+            statement = next(s for s in statements if str(s.number) == name)
+            print(f"{place(source.file, statement)}: {error}", file=sys.stderr, flush=True)
+
+        settings = Settings(trigger, idle, once, sharing)
+        run = ContinuousRun(spark, checkpoint, settings, on_progress=on_progress, on_failure=tell)
         queries = [
             ContinuousQuery(str(s.number), s.operator, s.t0, source.folder, s.sink, rules=rules) for s in statements
         ]
@@ -74,7 +86,9 @@ def start_all(
                 # A signal to the whole process group stops Spark too. The next start runs the interrupted epoch again.
                 if not signals:
                     raise
-    return 128 + signals[0] if signals and signals[0] == signal.SIGINT else 0
+    if signals and signals[0] == signal.SIGINT:
+        return 128 + signals[0]
+    return 2 if failed else 0
 
 
 @contextmanager

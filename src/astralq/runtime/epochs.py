@@ -13,7 +13,6 @@ import time
 from collections.abc import Callable, Iterable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
-from pathlib import Path
 
 import pyarrow.parquet as pq  # type: ignore[import-untyped]
 from pyspark.sql import DataFrame, SparkSession
@@ -401,7 +400,7 @@ class Epochs:
         used = {p["folder"] for record in retained for t in record["state"]["tables"].values() for p in t["parts"]}
         used |= {p["folder"] for record in retained for p in record["answers"].values()}
         root = self.folders.root
-        staged = {str(Path(folder).parent) for folder in used if folder.startswith("out/")}
+        staged = {"/".join(folder.split("/")[:2]) for folder in used if folder.startswith("out/")}
         for folder in [*root.glob("state/*/*"), *root.glob("out/*")]:
             if str(folder.relative_to(root)) not in used | staged:
                 shutil.rmtree(folder, ignore_errors=True)

@@ -100,6 +100,11 @@ class ContinuousRun:
         if not re.fullmatch(r"[A-Za-z0-9_][A-Za-z0-9_.-]*", query.name):
             raise PlanError(f"{query.name!r} cannot be the name of a query", hint="use letters, digits, _, . and -")
         with self._steps:
+            if query.name in self.epochs.failed:
+                text = f"it failed before, and has not gone on since: {self.epochs.failed[query.name]}"
+                hint = "give it a checkpoint of its own once its data or its text are right"
+                self.on_failure(query.name, AstralError(text, hint=hint))
+                return
             if query.name in self.epochs.queries:
                 raise PlanError(f"there is a query {query.name!r} already", hint="choose another name")
             if self._thread is not None and not self.is_active:

@@ -59,29 +59,30 @@ def join_windows(shared: Shared, running: Sequence[tuple[Rooted, Instant]]) -> N
     """Lets windows of a new query, the only one, be served by those that running queries keep; each of these comes with
     the instant up to which it has answered."""
     (new,) = shared.queries
-    kept = [(rooted.name, one) for rooted, since in running if since < new.start for one in _kept(rooted)]
+    kept = [(rooted.name, *one) for rooted, since in running if since < new.start for one in _kept(rooted)]
     for held in reversed(list(_found(0, new, live=True))):
-        for owner, old in kept:
+        for owner, old, view in kept:
             base = base_of(old.window.child)
             if base.stream != held.base.stream or not held.base.read <= base.names or held.observes_phi:
                 continue
             site = Site(held.seen)
             made = served(old, held.over(old.window.child), site)
             if made is not None:
-                shared.put(0, held.place, held.base.above(made))
+                shared.put(0, held.place, held.base.above(_made_of(made, view)))
                 shared.notes.append(Note(new.name, held.window.label, True, LAW, (owner,)))
                 break
             shared.notes += [Note(new.name, held.window.label, False, r.why, (owner,)) for r in site.refusals]
 
 
-def _kept(rooted: Rooted) -> list[Started]:
-    """The windows that a running query keeps under its own start alone: nothing else in it says when it observes."""
+def _kept(rooted: Rooted) -> list[tuple[Started, StartedAt]]:
+    """The windows that a running query keeps, and how another one names them: with the start that their state has."""
     views = [op for op in rooted.query.walk() if isinstance(op, StartedAt)]
-    found = [Started(v.child, v.t0 or EPOCH) for v in views if isinstance(v.child, Window)]
-    for _, op, _ in own_operators(rooted):
-        if isinstance(op, Window) and same_scope(op, rooted.query):
-            found.append(Started(op, rooted.start))
-    return found
+    views += [
+        StartedAt(op, rooted.t0)
+        for _, op, _ in own_operators(rooted)
+        if isinstance(op, Window) and same_scope(op, rooted.query)
+    ]
+    return [(Started(v.child, v.t0 or EPOCH), v) for v in views if isinstance(v.child, Window)]
 
 
 def same_scope(part: Operator, query: Operator) -> bool:
@@ -163,4 +164,9 @@ def _younger(first: Started, new: _Held, stream: Operator, oldest: Operator) -> 
     """A younger window made of the oldest one; that it can be was found out before, with what is known of sources."""
     window = served(first, new.over(stream), Site(new.seen, forced=(WHOLE, BOUNDS)))
     assert window is not None
-    return window.transform(lambda op: oldest if isinstance(op, StartedAt) else op)
+    return _made_of(window, oldest)
+
+
+def _made_of(younger: Operator, oldest: Operator) -> Operator:
+    """A younger window made of the oldest one as all name it."""
+    return younger.transform(lambda op: oldest if isinstance(op, StartedAt) else op)
