@@ -24,6 +24,8 @@ from astralq.io.files import described, source_files
 from astralq.language import Declared, Statement
 from astralq.laws.optimize import optimize
 from astralq.printing.answers import Answer
+from astralq.sharing.common import Rooted
+from astralq.sharing.queries import share
 
 
 @dataclass
@@ -114,6 +116,7 @@ def _report(file: _File, read: QueryFile, query: Statement) -> Iterator[str]:
     optimized = optimize(operator)
     for kept in [str(k) for k in optimized.kept] or ["nothing"]:
         yield f"kept     {kept}"
+    yield from _added(read, query)
     looks = [file.look(s) for s in sources]
     run = [e for look in looks for e in look.run]
     run += [*refusals(partial(check_ends, operator, query.t0, read.wishes.until)), *_written_by_run(file, query)]
@@ -129,6 +132,23 @@ def _report(file: _File, read: QueryFile, query: Statement) -> Iterator[str]:
         file.problems += [DataError(f"query {query.number}: {e.message}", hint=e.hint) for e in (*run, *start)]
     yield from _verdict("run", run)
     yield from _verdict("start", start, "takes it, and sets aside rows that do not fit" if wrong else "takes it")
+
+
+def _added(read: QueryFile, query: Statement) -> Iterator[str]:
+    """What a query adds to what those before it in its file keep in a continuous run, where that is not all it keeps."""
+    before = [q for q in read.script.queries if q.number <= query.number]
+    if len(before) < 2:
+        return
+    rooted = [Rooted(f"query {q.number}", optimize(q.operator).after, q.t0) for q in before]
+    notes = [n for n in share(rooted, live=True).notes if n.query == rooted[-1].name]
+    shared = {n.operator: n for n in notes if n.shared}
+    if not shared:
+        return
+    own = [str(k) for k in optimize(query.operator).kept if k.operator.label not in shared]
+    for n in shared.values():
+        yield f"shares   {n.operator} with {', '.join(n.with_)}: {n.how}"
+    for kept in own or ["nothing but its answer"]:
+        yield f"adds     {kept}"
 
 
 def _is_source(op: Operator) -> TypeGuard[Source]:

@@ -11,6 +11,9 @@ from astralq.cli.engines import SparkEngine, rows_in_footers
 from astralq.language import Statement
 from astralq.laws.rule import Rule
 from astralq.plan.explain import Explanation
+from astralq.sharing.common import Note, Rooted, Sizes
+from astralq.sharing.explain import as_json, sharing_lines
+from astralq.sharing.queries import share
 
 
 @dataclass(frozen=True)
@@ -31,13 +34,28 @@ class Explained:
 
 
 def as_text(queries: Sequence[Explained]) -> str:
-    """For a person, with a heading for each of several queries."""
+    """For a person, with a heading for each of several queries, and what they share at the end."""
     if len(queries) == 1:
         return str(queries[0].explanation)
-    return "\n\n".join(f"-- query {q.query.number}\n{q.explanation}" for q in queries)
+    parts = [f"-- query {q.query.number}\n{q.explanation}" for q in queries]
+    for heading, notes in (("run", shared_by(queries)), ("start", shared_by(queries, live=True))):
+        lines = sharing_lines(notes) or ["nothing"]
+        parts.append("\n".join([f"-- what `{heading}` shares between them", *(f"  {x}" for x in lines)]))
+    return "\n\n".join(parts)
 
 
 def json_text(queries: Sequence[Explained]) -> str:
     """For a program: one object for each query."""
-    found = [{"query": q.query.number, **q.explanation.json} for q in queries]
+    notes = {"run": shared_by(queries), "start": shared_by(queries, live=True)} if len(queries) > 1 else {}
+    found = []
+    for q in queries:
+        shared = {name: as_json(of, f"query {q.query.number}") for name, of in notes.items()}
+        found.append({"query": q.query.number, **q.explanation.json, "shared": shared})
     return json.dumps(found, indent=2, ensure_ascii=False)
+
+
+def shared_by(queries: Sequence[Explained], *, live: bool = False) -> list[Note]:
+    """What queries share in one run, by what their sources' files say of themselves; or in a continuous run."""
+    rooted = [Rooted(f"query {q.query.number}", q.explanation.optimized.after, q.explanation.t0) for q in queries]
+    rows = {name: count for q in queries for name, count in q.explanation.rows.items()}
+    return share(rooted, Sizes(rows), live=live).notes

@@ -83,7 +83,7 @@ def join_panes(shared: Shared, running: Sequence[tuple[Rooted, Instant]]) -> Non
         for common, owner in kept.items():
             if _fits(one, common):
                 shared.put(0, one.place, one.answered(common))
-                shared.notes.append(Note(new.name, one.op.label, True, _panes_of(common), (owner,)))
+                shared.notes.append(Note(new.name, one.op.label, True, _panes_of(common), (owner,), _text(common)))
                 break
 
 
@@ -170,11 +170,12 @@ def _from_panes(
     if len({(g.op, g.t0) for g in chosen}) < 2:
         return []
     common = _panes(shared, chosen)
-    users = tuple(dict.fromkeys(shared.queries[g.query].name for g in chosen))
-    for g in chosen:
+    in_order = sorted(chosen, key=lambda g: g.query)
+    users = tuple(dict.fromkeys(shared.queries[g.query].name for g in in_order))
+    for g in in_order:
         name = shared.queries[g.query].name
         others = tuple(u for u in users if u != name)
-        shared.notes.append(Note(name, g.op.label, True, _panes_of(common), others))
+        shared.notes.append(Note(name, g.op.label, True, _panes_of(common), others, _text(common)))
     return [(g, common) for g in chosen]
 
 
@@ -212,3 +213,12 @@ def _panes(shared: Shared, chosen: Sequence[_Grouped]) -> CommonPanes:
 
 def _panes_of(common: CommonPanes) -> str:
     return f"common panes of {format_measure(Measure.TIME, common.grid.step)}"
+
+
+def _text(common: CommonPanes) -> str:
+    """The panes as a part of a plan."""
+    by = f" BY {', '.join(map(str, common.keys))}" if common.keys else ""
+    values = ", ".join(map(str, common.aggregates)) or "rows"
+    head = f"PANES OF {format_measure(Measure.TIME, common.grid.step)}: {values}{by}"
+    first, *rest = str(common.stream).splitlines()
+    return "\n".join([head, f"└─ {first}", *(f"   {line}" for line in rest)])

@@ -55,6 +55,7 @@ class Note:
     shared: bool
     how: str
     with_: tuple[str, ...] = ()
+    part: str = ""  # what is shared, as text: the same for all that share it
 
     def __str__(self) -> str:
         others = f" with {', '.join(self.with_)}" if self.with_ else ""

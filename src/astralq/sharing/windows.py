@@ -69,7 +69,7 @@ def join_windows(shared: Shared, running: Sequence[tuple[Rooted, Instant]]) -> N
             made = served(old, held.over(old.window.child), site)
             if made is not None:
                 shared.put(0, held.place, held.base.above(_made_of(made, view)))
-                shared.notes.append(Note(new.name, held.window.label, True, LAW, (owner,)))
+                shared.notes.append(Note(new.name, held.window.label, True, LAW, (owner,), str(view)))
                 break
             shared.notes += [Note(new.name, held.window.label, False, r.why, (owner,)) for r in site.refusals]
 
@@ -152,11 +152,14 @@ def _from_one(shared: Shared, old: _Held, users: Sequence[tuple[_Held, bool]]) -
     if not all(same for _, same in users):
         oldest = StartedAt(first.window, shared.queries[old.query].t0)
     made = {(old.query, old.place): old.base.above(oldest)}
+    part, owner = str(oldest), shared.queries[old.query].name
+    others = tuple(dict.fromkeys(shared.queries[new.query].name for new, _ in users))
+    shared.notes.append(Note(owner, old.window.label, True, "its own window", others, part))
     for new, same in users:
         window = oldest if same else _younger(first, new, stream, oldest)
         made[new.query, new.place] = new.base.above(window)
-        name, other = shared.queries[new.query].name, shared.queries[old.query].name
-        shared.notes.append(Note(name, new.window.label, True, "the same window" if same else LAW, (other,)))
+        how = "the same window" if same else LAW
+        shared.notes.append(Note(shared.queries[new.query].name, new.window.label, True, how, (owner,), part))
     return made
 
 
