@@ -10,7 +10,7 @@ import pytest
 
 from astralq.algebra.base import Kind
 from astralq.language import read_script
-from benchmarks import CASES, __main__, harness, w2, w3, w5
+from benchmarks import CASES, __main__, harness, sharing, w2, w3, w5
 from benchmarks.__main__ import main
 from benchmarks.case import Case
 from benchmarks.harness import Result, Side
@@ -70,3 +70,13 @@ def test_answers_that_differ_are_told_and_their_times_not_written(
 def test_what_cannot_be_meant_is_told_at_once(given: list[str], told: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(given) == 2
     assert capsys.readouterr().err == told
+
+
+@pytest.mark.spark
+@pytest.mark.usefixtures("spark")
+def test_queries_are_timed_together_and_alone(capsys: pytest.CaptureFixture[str]) -> None:
+    """On few rows; that both sides give the same answers is asserted there."""
+    assert sharing.main(["size", "start", "control", "--rows", "3000", "--queries", "3", "--rounds", "0"]) == 0
+    lines = {line.split()[0]: line for line in capsys.readouterr().out.splitlines()[1:]}
+    assert list(lines) == ["start", "size", "control"]
+    assert "K = 3601/3600 is not a whole number" in lines["control"]

@@ -35,14 +35,18 @@ _FROM = {
     "kafka": "FROM kafka 'in' OPTIONS (kafka.bootstrap.servers = '{broker}', maxOffsetsPerTrigger = '20000') "
     "TIMESTAMP BY ts POSITION BY k LATENESS 1 HOUR",
 }
-_QUERY = (
-    "ISTREAM(SELECT k, avg(v) AS m, max(v) AS hi, count(*) AS n FROM s [RANGE 60 SECONDS SLIDE 10 SECONDS] GROUP BY k);"
+_QUERIES = (
+    "ISTREAM(SELECT k, avg(v) AS m, max(v) AS hi, count(*) AS n FROM s [RANGE 60 SECONDS SLIDE 10 SECONDS] GROUP BY k);",
+    "ISTREAM(SELECT k, avg(v) AS m, max(v) AS hi, count(*) AS n FROM s [RANGE 90 SECONDS SLIDE 30 SECONDS] GROUP BY k);",
+    "ISTREAM(SELECT * FROM s [PARTITION BY k ROWS 5 SLIDE 1 MINUTE] WHERE v > 25);",
+    "ISTREAM(SELECT k, v FROM s [PARTITION BY k ROWS 5 SLIDE 1 MINUTE] WHERE v < 15);",
 )
+"""The first two have panes in common, the last two a window."""
 
 
 @dataclass
 class Trial:
-    """One folder, one query, one feed, and a process that is killed and started again."""
+    """One folder, some queries, one feed, and a process that is killed and started again."""
 
     folder: Path
     rows: int
@@ -74,7 +78,8 @@ class Trial:
         size = -(-self.rows // FILES)
         for f in range(FILES):
             pq.write_table(table.slice(f * size, size), self.folder / "all" / f"{f:04d}.parquet")
-        (self.folder / "q.aql").write_text(f"{self.declared}INSERT INTO parquet 'out' {_QUERY}\n")
+        inserted = [f"INSERT INTO parquet 'out{n}' {query}\n" for n, query in enumerate(_QUERIES)]
+        (self.folder / "q.aql").write_text("".join([self.declared, *inserted]))
 
     def feed(self, seconds: float) -> None:
         """Lets the files come one by one."""
@@ -118,17 +123,20 @@ class Trial:
         assert process.wait(PATIENCE) == 0, (self.folder / "log.txt").read_text()[-3000:]
 
     def check(self) -> int:
-        """The rows of the answer, which are those of the historic run, each once; how many there are."""
+        """The rows of the answers, which are those of historic runs, each once; how many there are."""
         spark = session()
-        statement = read_script(f"{self.declared}{_QUERY}").queries[0]
-        historic = Engine(spark).answer(statement.operator, {"s": spark.read.parquet(str(self.folder / "all"))})
-        expected = [tuple(r) for r in historic.collect()]
-        found = [tuple(r) for r in spark.read.parquet(str(self.folder / "out")).orderBy("_n").collect()]
-        assert [r[-1] for r in found] == list(range(len(found))), "rows are missing, or there twice"
-        assert [r[:-1] for r in found] == expected
+        count = 0
+        for n, query in enumerate(_QUERIES):
+            statement = read_script(f"{self.declared}{query}").queries[0]
+            historic = Engine(spark).answer(statement.operator, {"s": spark.read.parquet(str(self.folder / "all"))})
+            expected = [tuple(r) for r in historic.collect()]
+            found = [tuple(r) for r in spark.read.parquet(str(self.folder / f"out{n}")).orderBy("_n").collect()]
+            assert [r[-1] for r in found] == list(range(len(found))), "rows are missing, or there twice"
+            assert [r[:-1] for r in found] == expected, query
+            count += len(found)
         late = list((self.folder / "c" / "late").rglob("part-*"))
         assert not late, "nothing was late"
-        return len(found)
+        return count
 
 
 def trial(source: str, rows: int, kills: int, longest: float, seed: int) -> str:
@@ -143,7 +151,7 @@ def trial(source: str, rows: int, kills: int, longest: float, seed: int) -> str:
         made.prepare()
         made.run(kills, longest)
         answered = made.check()
-        return f"{source}: {rows:,} rows, {made.killed} kills, {answered:,} rows of the answer, each once and in order"
+        return f"{source}: {rows:,} rows, {made.killed} kills, {answered:,} rows of the answers, each once and in order"
 
 
 def main() -> None:

@@ -135,7 +135,7 @@ def _report(file: _File, read: QueryFile, query: Statement) -> Iterator[str]:
 
 
 def _added(read: QueryFile, query: Statement) -> Iterator[str]:
-    """What a query adds to what those before it in its file keep in a continuous run, where that is not all it keeps."""
+    """What a query adds to what those before it keep in a continuous run, where that is not all that it keeps."""
     before = [q for q in read.script.queries if q.number <= query.number]
     if len(before) < 2:
         return
