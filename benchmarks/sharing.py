@@ -152,11 +152,8 @@ def timed(case: Case, frame: DataFrame, count: int, rounds: int, alone: Alone) -
     return Timed(count, best, alone.seconds * count, len(shared), why)
 
 
-def live(
-    spark: SparkSession, queries: Sequence[str], rate: int, seconds: int, *, sharing: bool
-) -> tuple[float, int, int]:
-    """The median time of an epoch while so many rows a second come; the bytes of state after the last one, and the rows
-    that came."""
+def live(spark: SparkSession, queries: Sequence[str], rate: int, seconds: int, *, sharing: bool) -> tuple[float, int]:
+    """The median time of an epoch while so many rows a second come, and the bytes of state after the last one."""
     work = Path(tempfile.mkdtemp())
     (work / "s").mkdir()
     rng = np.random.default_rng(3)

@@ -35,9 +35,10 @@ _FROM = {
     "kafka": "FROM kafka 'in' OPTIONS (kafka.bootstrap.servers = '{broker}', maxOffsetsPerTrigger = '20000') "
     "TIMESTAMP BY ts POSITION BY k LATENESS 1 HOUR",
 }
+_GROUPED = "ISTREAM(SELECT k, avg(v) AS m, max(v) AS hi, count(*) AS n FROM s [RANGE {} SLIDE {}] GROUP BY k);"
 _QUERIES = (
-    "ISTREAM(SELECT k, avg(v) AS m, max(v) AS hi, count(*) AS n FROM s [RANGE 60 SECONDS SLIDE 10 SECONDS] GROUP BY k);",
-    "ISTREAM(SELECT k, avg(v) AS m, max(v) AS hi, count(*) AS n FROM s [RANGE 90 SECONDS SLIDE 30 SECONDS] GROUP BY k);",
+    _GROUPED.format("60 SECONDS", "10 SECONDS"),
+    _GROUPED.format("90 SECONDS", "30 SECONDS"),
     "ISTREAM(SELECT * FROM s [PARTITION BY k ROWS 5 SLIDE 1 MINUTE] WHERE v > 25);",
     "ISTREAM(SELECT k, v FROM s [PARTITION BY k ROWS 5 SLIDE 1 MINUTE] WHERE v < 15);",
 )
