@@ -32,7 +32,7 @@ HOUR = 3_600_000_000
 DAY = 24 * HOUR
 ROUNDS = 5
 
-Columns = dict[str, "np.ndarray"]  # type: ignore[type-arg]
+Columns = dict[str, "np.ndarray"]
 
 
 @dataclass(frozen=True)

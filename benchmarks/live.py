@@ -113,7 +113,7 @@ class LastTen(StatefulProcessor):  # type: ignore[misc]
         self.due = handle.getValueState("due", "at BIGINT")
 
     def handleInputRows(self, key: Any, rows: Iterator[Any], timerValues: Any) -> Iterator[Any]:  # noqa: N802, N803
-        import pandas as pd
+        import pandas as pd  # type: ignore[import-untyped]
 
         new = self.worth_keeping(pd.concat(list(rows)).sort_values("ts"))
         self.kept.appendList(list(zip(new["v"], new["ts"].dt.to_pydatetime(), strict=True)))
