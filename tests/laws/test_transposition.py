@@ -11,8 +11,12 @@ from dataclasses import dataclass
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from astralq import RelationQuery, WindowSpec, at_instants, general
-from astralq.model import Stream
+from astralq import RelationQuery, WindowSpec, at_instants, general, rows
+from astralq.algebra.observed import observed
+from astralq.algebra.windows import Window
+from astralq.laws.rule import Site
+from astralq.laws.rules.transposition import Started, served
+from astralq.model import Stream, run
 from astralq.timeline import EPOCH, BatchId, Instant, format_instant
 from tests.generators import HORIZON, S, streams, us
 from tests.laws.equivalence import assert_different, assert_equivalent
@@ -153,3 +157,24 @@ def test_the_slide_of_positions_is_the_number_of_tuples_before_the_start() -> No
     options = {"t0": (EPOCH, sec(2)), "since": BatchId(sec(3), 0)}
     assert_equivalent(older(pairs, sec(2)), S[pairs], fine, **options)
     assert_different(older(pairs, sec(2)), S[pairs], wrong, **options)
+
+
+@given(streams(), starts, st.integers(2, 3), small)
+def test_windows_by_rows_are_served_where_the_tuples_before_are_counted(
+    s: Stream, t1: Instant, r: int, width: int
+) -> None:
+    """[001 P11] The optimizer's own decision, where it knows D: it serves exactly if D is a multiple of the slide."""
+    assume(t1 > EPOCH)
+    window = S[rows(width + 1, slide=r)].operator
+    assert isinstance(window, Window)
+    old, new = Started(window, EPOCH), Started(window, t1)
+    site = Site(observed(window)[0][1])
+    before = count_before(s, t1)
+    made = served(old, new, site, {"S": before})
+    assert (made is not None) == (before % r == 0)
+    if made is None:
+        assert site.refusals[0].why == f"D = {before} is no multiple of the slide {r}"
+    else:
+        end = Instant(HORIZON + 8)
+        younger, older_ = (run(q, {"S": s}, t0=t1, until=end).rows for q in (window, made))
+        assert younger == older_
