@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -10,7 +11,7 @@ from pyspark.sql import DataFrame
 
 from astralq.algebra.base import HasOperator, operator_of
 from astralq.algebra.sources import Origin
-from astralq.errors import PlanError
+from astralq.errors import AstralError, PlanError
 from astralq.language.script import read_script
 from astralq.laws.optimize import optimize
 from astralq.runtime.handle import Handle, Query
@@ -72,7 +73,7 @@ class Engine(BatchEngine):
         """
         settings = Settings(duration(trigger), None if idle is None else duration(idle), once)
         report = on_progress if on_progress is not None else lambda _: None
-        run = ContinuousRun(self.spark, Path(checkpoint), settings, on_progress=report)
+        run = ContinuousRun(self.spark, Path(checkpoint), settings, on_progress=report, on_failure=_warn)
         bound = self._continuous(
             run, query, name, sink, start_at, dialect, Path(folder), allow_unbounded_state, sources
         )
@@ -125,3 +126,7 @@ def _sink(given: SinkLike | None, named: Origin | None, folder: Path) -> Sink:
     if isinstance(given, str):
         return sink_of(Origin("parquet", given), Path(), write_text_file)
     return given if isinstance(given, Sink) else CallbackSink(given)
+
+
+def _warn(name: str, error: AstralError) -> None:
+    warnings.warn(f"query {name} has stopped: {error}", stacklevel=2)

@@ -36,7 +36,7 @@ QUERY = "_q"
 
 _TOKEN = re.compile(
     r"""
-      (?P<fixed> INTERVAL\s+'(?:[^'\\]|\\.)*'                       # not the same type for every value
+      (?P<fixed> INTERVAL\s+(?:'(?:[^'\\]|\\.)*'|-?\d+)           # not the same type for every value
                | decimal\(\d+,\s*\d+\) | \d+\s+(?:PRECEDING|FOLLOWING) )
     | (?P<moment> (?:TIMESTAMP|DATE)\s*'(?:[^'\\]|\\.)*' )
     | (?P<text> '(?:[^'\\]|\\.)*' )
@@ -56,7 +56,10 @@ class _Token:
 
 @lru_cache(maxsize=10_000)
 def _tokens(text: str) -> tuple[_Token, ...]:
-    """A piece of SQL, cut into constants and what is between them."""
+    """A piece of SQL, cut into constants and what is between them. Beside a DECIMAL the digits of a constant count, so
+    that it is none of those that can be looked up."""
+    if "decimal" in text.lower():
+        return (_Token(text, ""),)
     return tuple(_Token(m.group(), _type(m.lastgroup or "", m.group())) for m in _TOKEN.finditer(text))
 
 

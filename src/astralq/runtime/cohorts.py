@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
+from astralq.algebra.sources import RelationSource, StartedAt
 from astralq.runtime.checkpoint.records import Record
 from astralq.runtime.queries import ContinuousQuery, QueryState, is_stored
 from astralq.sharing.common import Rooted
@@ -45,45 +46,52 @@ class Cohort:
     names: tuple[str, ...]
     since: Instant | None
     target: TargetWatermark
+    own: str = ""  # what their state is named by besides operators and starts
+
+
+def company(query: ContinuousQuery, began: int) -> str:
+    """What queries have to have in common to keep state together: they advance alike, and read the same of stored
+    relations, which are read when a query begins, or by each scan."""
+    coming = sorted(s.name for s in query.coming)
+    stored = [began, sorted(query.scanned)] if any(map(is_stored, query.sources)) else []
+    return f"{coming} {stored} {sorted(query.ticks)}"
+
+
+def may_join(query: ContinuousQuery, since: Sequence[Instant]) -> bool:
+    """Whether a query can begin beside others that have answered up to these instants, reading only what comes after:
+    nothing in it looks further back."""
+    logs = any(isinstance(s, RelationSource) for s in query.coming)
+    views = any(isinstance(op, StartedAt) for op in query.operator.walk())
+    return query.t0 is not None and all(s < query.t0 for s in since) and not logs and not views
 
 
 def cohorts_of(
     targets: Mapping[str, TargetWatermark],
     queries: Mapping[str, ContinuousQuery],
     states: Mapping[str, QueryState],
-    began: Mapping[str, int],
-    *,
-    sharing: bool,
+    own: Mapping[str, str],
 ) -> list[Cohort]:
-    """The queries that have a target, in cohorts. A new query reads with those that have come to its start; `began` are
-    the numbers of the epochs in which queries begin."""
-    groups: dict[tuple[object, Instant | None, TargetWatermark, object], list[str]] = {}
+    """The queries that have a target, in cohorts; `own` is what the state of each is named by. A new query reads with
+    those that it joins."""
+    groups: dict[tuple[str, Instant | None, TargetWatermark], list[str]] = {}
     for name, target in targets.items():
-        query = queries[name]
         reads = states[name].since
-        if sharing and reads is None and query.t0 is not None:
-            others = [
-                states[q].since for q in targets if targets[q] == target and _coming(queries[q]) == _coming(query)
-            ]
-            reads = max((s for s in others if s is not None and s < query.t0), default=None)
-        # Stored relations are read when a query begins.
-        stored = began[name] if any(map(is_stored, query.sources)) else 0
-        groups.setdefault((_coming(query), reads, target, (stored, "" if sharing else name)), []).append(name)
-    return [Cohort(tuple(names), since, target) for (_, since, target, _), names in groups.items()]
-
-
-def _coming(query: ContinuousQuery) -> frozenset[str]:
-    return frozenset(s.name for s in query.coming)
+        if reads is None:
+            others = [states[q].since for q in targets if own[q] == own[name] and targets[q] == target]
+            reads = max((s for s in others if s is not None), default=None)
+        groups.setdefault((own[name], reads, target), []).append(name)
+    return [Cohort(tuple(names), since, target, key) for (key, since, target), names in groups.items()]
 
 
 def with_shared_plans(
     cohort: Cohort, queries: Mapping[str, ContinuousQuery], states: Mapping[str, QueryState]
 ) -> dict[str, ContinuousQuery]:
     """The queries that begin with this epoch, rewritten so that they use what running ones keep, and have in common
-    what they can. The plans of running ones stay as they are."""
+    what they can. The plans of running ones stay as they are; one that no checkpoint can hold, because there are Python
+    functions in it, is left alone."""
     rooted = {q: Rooted(f"query {q}", queries[q].core, queries[q].t0) for q in cohort.names}
     running = [(rooted[q], since) for q in cohort.names if (since := states[q].since) is not None]
-    beginning = [q for q in cohort.names if states[q].since is None and queries[q].plan is None]
-    joined = [join(running, rooted[q]).queries[0] if running else rooted[q] for q in beginning]
+    new = [q for q in cohort.names if states[q].since is None and queries[q].plan is None and queries[q].plan_text]
+    joined = [join(running, rooted[q]).queries[0] if running else rooted[q] for q in new]
     shared = share(joined, live=True).queries if len(joined) > 1 else joined
-    return {q: replace(queries[q], plan=one.query) for q, one in zip(beginning, shared, strict=True)}
+    return {q: replace(queries[q], plan=one.query) for q, one in zip(new, shared, strict=True)}

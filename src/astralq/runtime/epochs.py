@@ -7,7 +7,6 @@ named by its number.
 
 from __future__ import annotations
 
-import shutil
 import threading
 import time
 from collections.abc import Callable, Iterable, Mapping
@@ -19,24 +18,26 @@ from pyspark.sql import DataFrame, SparkSession
 
 from astralq.algebra.answers import answer_columns
 from astralq.algebra.sources import RelationSource
-from astralq.errors import AstralError
+from astralq.errors import AstralError, EngineError, EvaluationError
 from astralq.plan.aggregate.limbs import Range
 from astralq.plan.facts import FEW_ROWS, Facts
 from astralq.plan.state.store import scope_of, subject
 from astralq.runtime import set_aside
+from astralq.runtime.checkpoint.cleaning import remove_old
 from astralq.runtime.checkpoint.failpoints import failpoint
 from astralq.runtime.checkpoint.folders import CheckpointError, Folders
 from astralq.runtime.checkpoint.records import CorruptRecordError, Record, newest, numbers, read_record, write_record
 from astralq.runtime.checkpoint.tables import InFiles, Part, parts_of
-from astralq.runtime.cohorts import Cohort, Intent, cohorts_of, with_shared_plans
+from astralq.runtime.cohorts import Cohort, Intent, cohorts_of, company, may_join, with_shared_plans
 from astralq.runtime.ingest.epoch_input import EpochInput
 from astralq.runtime.ingest.log import BatchManifest, IngestLog
 from astralq.runtime.ingest.watermark import after_closing
 from astralq.runtime.queries import ContinuousQuery, QueryState, RunState, check_same, check_state, is_stored
 from astralq.runtime.sessions import Sessions
 from astralq.runtime.sinks import FileSink, Sink, Staged
-from astralq.runtime.staging import stage
+from astralq.runtime.staging import blamed, stage
 from astralq.spark.epoch import Epoch, EpochQuery
+from astralq.spark.error_translation import translated_errors
 from astralq.spark.sources.files import read_frame
 from astralq.timeline import Instant, instant
 
@@ -84,6 +85,7 @@ class Epochs:
 
     def __post_init__(self) -> None:
         self.sessions = Sessions(self.spark)
+        self._storing = threading.Lock()
 
     # Recovery
 
@@ -109,7 +111,7 @@ class Epochs:
         """Adds a query to the run; one that the checkpoint knows must not have changed."""
         if query.name in self._fingerprints:
             check_same(query, self._fingerprints[query.name], self.folders.root)
-            query = query.planned_as(self._plans[query.name], self.folders.root)
+            query = query.planned_as(self._plans.get(query.name, ""), self.folders.root)
         elif isinstance(sink, FileSink) and sink.has_answers_of(query.name):
             raise CheckpointError(
                 f"{sink.folder} has answers of another run, and query {query.name} begins with this checkpoint",
@@ -123,7 +125,11 @@ class Epochs:
         """Publishes the last commit unless that is noted, then runs an epoch that has an intent but no commit."""
         if self.epoch and not self.folders.is_published(self.epoch):
             self._publish(self.epoch, self._last_answers)
-        while (path := self.folders.intents / f"{self.epoch + 1}.json").exists():
+        self.replay()
+
+    def replay(self) -> None:
+        """Runs an epoch that has an intent but no commit, once all queries are there that keep state together."""
+        while not self.waiting and (path := self.folders.intents / f"{self.epoch + 1}.json").exists():
             try:
                 intent = Intent.from_record(read_record(path))
             except CorruptRecordError:  # nothing of its epoch was committed, so another intent can take its place
@@ -158,8 +164,8 @@ class Epochs:
         """Evaluates the queries that have a target; those that read the same are evaluated together, and up to four
         cohorts at a time: while one plans, another computes."""
         targets = {q: t for q, t in intent.targets.items() if q in self.queries}
-        began = {q: self.began(q) for q in targets}
-        cohorts = cohorts_of(targets, self.queries, self.query_states, began, sharing=self.sharing)
+        own = {q: self._own(q) for q in targets}
+        cohorts = cohorts_of(targets, self.queries, self.query_states, own)
         if len(cohorts) < 2:
             found = [self._evaluate(c, intent) for c in cohorts]
         else:
@@ -172,7 +178,25 @@ class Epochs:
             results.failures |= one.failures
             results.kept.tables.update(one.kept.tables)
             results.kept.metadata.update(one.kept.metadata)
+        if results.failures and not set(self.queries) - set(results.failures):
+            name, error = next(iter(results.failures.items()))  # nobody is left who could go on
+            raise (
+                error if len(results.failures) == 1 else type(error)(f"query {name}: {error.message}", hint=error.hint)
+            )
         return results
+
+    def _own(self, name: str) -> str:
+        """What the state of a query is named by besides its operators and its start. It is that of others that advance
+        with it, unless it begins where these have been already."""
+        query, before = self.queries[name], self.query_states[name]
+        if before.own:
+            return before.own
+        common = company(query, self.began(name))
+        running = [s.since for q, s in self.query_states.items() if q in self.queries and s.own == common]
+        since = [s for s in running if s is not None]
+        begun = f"since {scope_of(query.core, query.t0, common)}" in self.kept.metadata
+        together = self.sharing and not begun and (not since or may_join(query, since))
+        return common if together else f"{common} {name}@{self.epoch}"
 
     def began(self, name: str) -> int:
         """The number of the epoch in which a query began, or will begin."""
@@ -188,7 +212,8 @@ class Epochs:
             late = self._late(name, intent)
             states[name] = replace(states[name], late=states[name].late + late)
         self._fingerprints |= {q: query.fingerprint for q, query in self.queries.items()}
-        self._plans = {q: self._plans.get(q, self.queries[q].plan_text if q in self.queries else "") for q in states}
+        begun = [q for q, s in states.items() if s.began]
+        self._plans = {q: self._plans.get(q, self.queries[q].plan_text if q in self.queries else "") for q in begun}
         answers = {q: part for q, part in results.answers.items() if part.rows}
         counts = {name: self._counted(name, intent) for name in intent.offsets}
         # Tables stay as long as a query uses them, whoever made them.
@@ -227,8 +252,7 @@ class Epochs:
     def _evaluate(self, cohort: Cohort, intent: Intent) -> EpochResults:
         """Answers the queries of a cohort for one epoch: their answers and their state are in files, and count with the
         commit. A query that fails does so alone."""
-        if self.sharing:
-            self.queries |= with_shared_plans(cohort, self.queries, self.query_states)
+        self.queries |= with_shared_plans(cohort, self.queries, self.query_states)
         queries = {q: self.queries[q] for q in cohort.names}
         first = next(iter(queries.values()))
         logs = {s.name: self.ingest_logs[s.name] for s in first.coming}
@@ -240,7 +264,7 @@ class Epochs:
         late = {q: self._late(q, intent) for q in queries}
         stored = sum(self._stored_rows(q) for q in queries.values())
         store = InFiles(spark, self.folders, intent.epoch, self.kept.tables, self.always_compact)
-        asked = {q: self._asked(q, released, cohort.since) for q in queries}
+        asked = {q: self._asked(q, released, cohort.own) for q in queries}
         epoch = Epoch(
             list(asked.values()),
             self._frames(queries.values(), new, spark),
@@ -254,9 +278,15 @@ class Epochs:
             firsts=new.firsts,
             facts=Facts(ranges=self._ranges(first, new)),
         )
-        plans = dict(zip(queries, epoch.plan(), strict=True))
+        try:
+            with translated_errors():
+                plans = dict(zip(queries, epoch.plan(), strict=True))
+        except EngineError:
+            raise
+        except EvaluationError as e:
+            return self._without(blamed(epoch, asked, e), cohort, intent)
         for q, query in queries.items():
-            check_state(query, self.query_states[q], self.kept.tables, epoch.state.kept, self.folders.root)
+            check_state(query, self.query_states[q], self.kept.tables, asked[q].tables, self.folders.root)
         staged = stage(epoch, plans, self.folders, intent.epoch, rows)
         if staged.failures:
             return self._without(staged.failures, cohort, intent)
@@ -286,23 +316,17 @@ class Epochs:
         return results
 
     def _without(self, failures: Mapping[str, AstralError], cohort: Cohort, intent: Intent) -> EpochResults:
-        """The epoch again without the queries that failed in it; where no query is left, their error ends the run."""
+        """The epoch again without the queries that failed in it."""
         left = tuple(q for q in cohort.names if q not in failures)
-        if not set(self.queries) - set(failures):
-            name, error = next(iter(failures.items()))
-            raise error if len(failures) == 1 else type(error)(f"query {name}: {error.message}", hint=error.hint)
         results = self._evaluate(replace(cohort, names=left), intent) if left else EpochResults()
         results.failures |= failures
         return results
 
-    def _asked(self, name: str, released: int, reads: Instant | None) -> EpochQuery:
-        """What a query asks of an epoch that has so many new rows, read after an instant."""
+    def _asked(self, name: str, released: int, own: str) -> EpochQuery:
+        """What a query asks of an epoch that has so many new rows."""
         query, before = self.queries[name], self.query_states[name]
         # A guess: as many rows out for each row in as up to now.
         expected = released * before.written / before.released if before.released else released
-        own = before.own
-        if before.since is None and reads is None and f"since {scope_of(query.core, query.t0)}" in self.kept.metadata:
-            own = name  # others with the same start are further
         return EpochQuery(query.core, query.t0, before.since, before.written, own, expected <= SMALL_ANSWER)
 
     def _frames(self, queries: Iterable[ContinuousQuery], new: EpochInput, spark: SparkSession) -> dict[str, DataFrame]:
@@ -341,6 +365,10 @@ class Epochs:
         """A stored relation: read again if only SCAN reads it, else as it was when the query started."""
         if source.name in query.scanned and source.name not in self.given:
             return read_frame(spark, source, query.folder)
+        with self._storing:
+            return self._stored(query, source, spark)
+
+    def _stored(self, query: ContinuousQuery, source: RelationSource, spark: SparkSession) -> DataFrame:
         path = self.folders.stored(self.began(query.name), source.name)
         done = path.with_name(f"{source.name}.json")
         if not done.exists():
@@ -385,31 +413,17 @@ class Epochs:
         """Queries of the checkpoint that are not part of this run, but for those that have failed."""
         return set(self.query_states) - set(self.queries) - set(self.failed)
 
+    @property
+    def waiting(self) -> set[str]:
+        """Queries of this run that keep state with others of the checkpoint that are not part of it yet."""
+        others = {t for q in self.unclaimed for t in self.query_states[q].tables}
+        return {q for q in self.queries if others.intersection(self.query_states[q].tables)} if others else set()
+
     # Cleaning up
 
     def _remove_old(self) -> None:
         """Removes files that no retained commit refers to."""
-        commits = self.folders.commits
-        for number in numbers(commits)[:-RETAINED_COMMITS]:
-            (commits / f"{number}.json").unlink()
-        retained = [record for _, record in newest(commits)]
-        oldest = self.epoch - RETAINED_COMMITS + 1
-        for number in numbers(self.folders.intents):
-            if number < oldest:
-                (self.folders.intents / f"{number}.json").unlink()
-        used = {p["folder"] for record in retained for t in record["state"]["tables"].values() for p in t["parts"]}
-        used |= {p["folder"] for record in retained for p in record["answers"].values()}
-        root = self.folders.root
-        staged = {"/".join(folder.split("/")[:2]) for folder in used if folder.startswith("out/")}
-        for folder in [*root.glob("state/*/*"), *root.glob("out/*")]:
-            if str(folder.relative_to(root)) not in used | staged:
-                shutil.rmtree(folder, ignore_errors=True)
-        began = {str(s["began"]) for record in retained for s in record["query_states"].values()} | {
-            str(self.epoch + 1)
-        }
-        for folder in root.glob("stored/*"):
-            if folder.name not in began:
-                shutil.rmtree(folder, ignore_errors=True)
+        retained = remove_old(self.folders, self.epoch, RETAINED_COMMITS)
         if len(retained) == RETAINED_COMMITS:
             self._remove_batches(retained[-1])
 

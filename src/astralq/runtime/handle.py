@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime
 from pathlib import Path
 from typing import Any
@@ -24,6 +24,7 @@ class Status:
     epoch: int
     queries: tuple[str, ...]
     failure: str | None
+    failed: dict[str, str] = field(default_factory=dict)  # queries that have stopped while others went on, and why
 
 
 @dataclass(frozen=True)
@@ -37,7 +38,8 @@ class Handle:
     def status(self) -> Status:
         """Whether it is active, its last epoch, and the names of its queries."""
         failure = None if self.run.failure is None else str(self.run.failure)
-        return Status(self.run.is_active, self.run.epochs.epoch, tuple(self.run.epochs.queries), failure)
+        epochs = self.run.epochs
+        return Status(self.run.is_active, epochs.epoch, tuple(epochs.queries), failure, dict(epochs.failed))
 
     @property
     def progress(self) -> RunProgress | None:

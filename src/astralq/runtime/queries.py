@@ -180,7 +180,7 @@ def check_state(
     query: ContinuousQuery, before: QueryState, tables: Iterable[str], kept: Iterable[str], root: Path
 ) -> None:
     """Raises an error if a plan does not go on with a state table that the checkpoint has: it would be lost."""
-    lost = sorted(set(before.tables) & set(tables) - set(kept))
+    lost = sorted((set(before.tables) & set(tables)) - set(kept))
     if lost:
         raise CheckpointError(
             f"query {query.name} is the one that the checkpoint {root} is of, but its plan keeps other state: "

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import re
 import threading
+import warnings
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -89,6 +90,12 @@ class ContinuousRun:
             self.epochs.resume()
             for name in self.epochs.unclaimed if only else ():
                 self.epochs.forget(name)
+            for name in sorted(self.epochs.waiting):
+                others = ", ".join(sorted(self.epochs.unclaimed))
+                text = (
+                    f"query {name} waits for others of this checkpoint with which it keeps state: add {others}, or drop"
+                )
+                warnings.warn(text, stacklevel=3)
         except BaseException:
             self.close()
             raise
@@ -144,7 +151,7 @@ class ContinuousRun:
     def drop(self, name: str) -> None:
         """Drops a query and stops the sources that only it read; its state is removed with the next epoch."""
         with self._steps:
-            if name not in self.epochs.queries:
+            if name not in self.epochs.query_states:
                 raise PlanError(f"there is no query {name!r}", hint=f"there are {', '.join(self.epochs.queries)}")
             self.epochs.forget(name)
             read = {s.name for q in self.epochs.queries.values() for s in q.coming}
@@ -214,7 +221,16 @@ class ContinuousRun:
         with self._steps:
             for log in self.epochs.ingest_logs.values():
                 log.check()
-            targets = {q: target for q in self.epochs.queries if (target := self._target(q, closing)) is not None}
+            self.epochs.replay()  # an epoch that has waited for queries
+            # What is known of a source is looked at once, so that queries that read the same advance alike.
+            now = clock()
+            progress = {s.name: self._progress(s) for q in self.epochs.queries.values() for s in q.coming}
+            ready = self.epochs.queries.keys() - self.epochs.waiting
+            targets = {
+                q: target
+                for q in self.epochs.queries
+                if q in ready and (target := self._target(q, closing, progress, now)) is not None
+            }
             # Read after the targets: batches that came in between are included, so no target is ahead of the offsets.
             offsets = self.epochs.offsets | {name: s.last for name, s in self.epochs.ingest_logs.items()}
             if not targets and not self._late(offsets):
@@ -223,13 +239,14 @@ class ContinuousRun:
             self._report()
             return True
 
-    def _target(self, name: str, closing: bool) -> TargetWatermark | None:
+    def _target(
+        self, name: str, closing: bool, progress: Mapping[str, SourceProgress], now: Instant
+    ) -> TargetWatermark | None:
         """How far a query can advance; None if it cannot."""
         query, since = self.epochs.queries[name], self.epochs.query_states[name].since
         if closing:
             return TargetWatermark(self._last_instant(query, since), closing=True)
-        now = clock()
-        sources = [self._progress(s) for s in query.coming]
+        sources = [progress[s.name] for s in query.coming]
         marks = [p.watermark(now, self.began) for p in sources]
         if all(m == MAX_WATERMARK for m in marks):
             # Only change logs that were read to their end, and idle sources without a tuple: the change logs decide.

@@ -74,7 +74,7 @@ class FileSink:
 
     def has_answers_of(self, query: str) -> bool:
         """Whether the folder has answers of a query of this name."""
-        return any(self.folder.glob(f"{query}-*.{self.format}"))
+        return any(self.folder.glob(f"{query}-[0-9]*.{self.format}"))
 
     def publish(self, staged: Staged) -> None:
         self.folder.mkdir(parents=True, exist_ok=True)

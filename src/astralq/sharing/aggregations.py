@@ -14,7 +14,7 @@ from astralq.algebra.sources import StreamSource, sources_of
 from astralq.algebra.stream_ops import Spread
 from astralq.algebra.windows import Window
 from astralq.expr.conditions import conjunction
-from astralq.expr.nodes import SPATIAL_AGGREGATES, Column, Expr
+from astralq.expr.nodes import SPATIAL_AGGREGATES, Aggregate, Column, Expr
 from astralq.expr.safety import can_fail, mergeable
 from astralq.laws.estimate import selectivity
 from astralq.laws.rules.transposition import is_the_same
@@ -51,7 +51,9 @@ class _Grouped:
 
     def answered(self, common: CommonPanes) -> Operator:
         """The aggregation from panes; conditions on its keys stand above it."""
-        panes = replace(self.op, child=Window(common.stream, self.window.spec), panes=common)
+        # A partition changes nothing in a window by time.
+        spec = replace(self.window.spec, partition=())
+        panes = replace(self.op, child=Window(common.stream, spec), panes=common)
         return selected(panes, list(self.base.conditions))
 
 
@@ -104,7 +106,8 @@ def _found(k: int, rooted: Rooted, *, live: bool) -> list[_Grouped]:
                 if live and not lets_go(window.spec):
                     continue  # what never leaves is folded into one value
                 keys = {e.name.lower() for name, e in op.keys if isinstance(e, Column) and e.name == name}
-                base = base_of(window.child, lambda c, keys=keys: c.columns <= keys)  # type: ignore[misc]
+                keys = set() if any(map(_may_overflow, (a for _, a in op.aggregates))) else keys
+                base = base_of(window.child, lambda c, keys=keys: bool(c.columns) and c.columns <= keys)  # type: ignore[misc]
                 wanted = {c for e in expressions(op) for c in e.columns}
                 read = frozenset(n for n in base.stream.schema.names if n.lower() in wanted) or base.names
                 found.append(_Grouped(k, place, op, window, replace(base, names=read), rooted.start))
@@ -118,6 +121,11 @@ def _is_mergeable(op: GroupBy, window: Window) -> bool:
     if any(not mergeable(a) or a.function in ("first", "last", *SPATIAL_AGGREGATES) for _, a in op.aggregates):
         return False
     return not any(can_fail(e) or stamps_read(e, window.schema) for e in expressions(op))
+
+
+def _may_overflow(a: Aggregate) -> bool:
+    """Whether an aggregate can fail over a group that a condition on the keys would leave out."""
+    return a.function in ("sum", "avg") and a.args[0].type.name in ("BIGINT", "DECIMAL")
 
 
 def _has_one_batch(stream: Operator) -> bool:
@@ -197,15 +205,15 @@ def _pays(group: Sequence[_Grouped], rows: int, span: int) -> bool:
 
 
 def _panes(shared: Shared, chosen: Sequence[_Grouped]) -> CommonPanes:
-    """All keys of the finest, all aggregates, from the start of the oldest."""
+    """All keys, all aggregates, from the start of the oldest."""
     oldest = min((shared.queries[g.query] for g in chosen), key=lambda r: r.start)
-    finest = max(chosen, key=lambda g: len(g.keys))
+    finest = sorted(chosen, key=lambda g: -len(g.keys))
     wanted = frozenset().union(*(g.base.read for g in chosen))
     return CommonPanes(
         chosen[0].base.with_names(wanted),
         oldest.t0,
         _grid(chosen),
-        tuple(e for _, e in finest.op.keys),
+        tuple(dict.fromkeys(e for g in finest for _, e in g.op.keys)),
         tuple(dict.fromkeys(a for g in chosen for _, a in g.op.aggregates)),
         max((needed_for(g.window.spec, g.t0) for g in chosen if lets_go(g.window.spec)), default=0),
     )

@@ -129,8 +129,9 @@ def base_of(stream: Operator, may_move: Callable[[Expr], bool] = lambda _: False
         return Base(stream, kept)
     below = _widest(stream.child)
     conditions = conjuncts(stream.condition)
-    safe = all(movable(c) and not stamps_read(c, stream.child.schema) for c in conditions)
-    if any(n not in names(below.schema) for c in conditions for n in c.columns):
+    safe = all(map(movable, conditions))
+    stamped = any(stamps_read(c, stream.child.schema) for c in conditions)
+    if stamped or any(n not in names(below.schema) for c in conditions for n in c.columns):
         return Base(stream, kept)
     moved = tuple(c for c in conditions if safe and may_move(c))
     left = [c for c in conditions if c not in moved]

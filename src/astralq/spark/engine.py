@@ -15,8 +15,10 @@ from astralq.algebra.fluent import RelationQuery, StreamQuery
 from astralq.algebra.set_aside import SetAsideWarning
 from astralq.algebra.sources import RelationSource, StreamSource
 from astralq.errors import DataError, PlanError, SchemaError
+from astralq.expr.safety import can_fail
 from astralq.language.script import read_script
 from astralq.laws.optimize import rules_without
+from astralq.laws.shapes import expressions_below
 from astralq.plan.aggregate.limbs import Range
 from astralq.plan.explain import Explanation
 from astralq.plan.facts import FEW_ROWS, Facts, Times
@@ -196,18 +198,20 @@ class Engine:
         frames = self._frames | {name: q for name, q in sources.items() if isinstance(q, DataFrame)}
         end = None if until is None else instant(until)
         bound = {name: self._bound(q, given, start_at, dialect) for name, q in queries.items()}
-        if not sharing or len(bound) < 2:
+        # One that can fail is answered alone: its error would be that of all.
+        shared = {n: q for n, q in bound.items() if sharing and not any(map(can_fail, expressions_below(q[0])))}
+        if len(shared) < 2:
             return {name: self.answer(op, frames, t0=t0, until=end) for name, (op, t0) in bound.items()}
-        batches = [Batch(op, frames, t0, end, few_rows=self.few_rows, rules=self.rules) for op, t0 in bound.values()]
-        together = Together(list(bound), batches)
+        batches = [Batch(op, frames, t0, end, few_rows=self.few_rows, rules=self.rules) for op, t0 in shared.values()]
+        together = Together(list(shared), batches)
         together.plan()
-        answers = {}
-        for k, name in enumerate(bound):
+        answers = {n: self.answer(op, frames, t0=t0, until=end) for n, (op, t0) in bound.items() if n not in shared}
+        for k, name in enumerate(shared):
             answered = together.answered(k)
             for one in answered.plan.set_aside:
                 warnings.warn(f"{name}: {one}", SetAsideWarning, stacklevel=2)
             answers[name] = answered.df
-        return answers
+        return {name: answers[name] for name in bound}
 
     def explain(
         self,

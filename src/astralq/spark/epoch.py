@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Protocol
 
@@ -145,12 +144,11 @@ class Epoch:
         found = dict(zip(places, several(answers, [rows] * len(answers)), strict=True))
         return [found.get(k) for k in range(len(plans))]
 
-    def write_common_state(self, roots: Sequence[Table]) -> None:
-        """Writes state tables that several roots read, so that these can be computed at the same time."""
-        uses = Counter(t.digest for root in roots for t in root.walk() if isinstance(t, Keep))
-        for keep in self.state.kept.values():
-            if uses[keep.digest] > 1:
-                self.execution.frame(keep)
+    def write_state(self, names: Collection[str]) -> None:
+        """Writes state tables that no answer has asked for."""
+        for name in names:
+            if name in self.state.kept:
+                self.execution.frame(self.state.kept[name])
 
     def unmatched(self) -> dict[str, DataFrame]:
         """Of each change log, the deletions of this epoch that found no row."""
@@ -160,8 +158,7 @@ class Epoch:
         """Writes the state that is not written yet, compacts tables where that is worth it; what of the metadata has
         changed."""
         state = self.state
-        for keep in state.kept.values():
-            self.execution.frame(keep)
+        self.write_state(state.kept)
         counts = self._counts(state.counted)
         for name, needed in state.compacted.items():
             if self.store.is_worth_compacting(name):

@@ -20,6 +20,9 @@ _HINTS = {
     "CAST_OVERFLOW": "cast to a wider type",
     "NUMERIC_VALUE_OUT_OF_RANGE": "use a DECIMAL with more digits",
 }
+_OF_DATA = ("CAST", "INVALID", "DATETIME", "NUMERIC", "DECIMAL", "INTERVAL", "OVERFLOW", "ARITHMETIC", "DIVIDE", "NULL")
+"""How Spark's conditions begin that are about values, and so about a query and its data, not about the engine."""
+
 _DISK_FULL = "No space left on device"
 
 
@@ -61,5 +64,7 @@ def translate_error(error: BaseException) -> AstralError:
     if name == "USER_RAISED_EXCEPTION":
         return EvaluationError(message)
     # Spark proposes settings and try_ functions of its own, which are not part of the query language.
+    known = name.split(".")[0]
+    kind = EvaluationError if known in _HINTS or known.startswith(_OF_DATA) else EngineError
     reason = re.split(r"\s(?:Use `try_|If necessary set|Correct the value)", message)[0]
-    return EvaluationError(reason, hint=_HINTS.get(name.split(".")[0]))
+    return kind(reason, hint=_HINTS.get(known))

@@ -6,6 +6,7 @@ sides, numbers come from a window function.
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Protocol
@@ -70,6 +71,8 @@ class Execution:
     store: StateStore | None = None
     materialized: list[DataFrame] = field(default_factory=list)  # what is computed once, for those who look at plans
     _frames: dict[str, DataFrame] = field(default_factory=dict)  # by the tables' digests
+    _written: dict[str, DataFrame] = field(default_factory=dict)  # state tables, by their names
+    _locks: dict[str, threading.Lock] = field(default_factory=dict)
 
     def frame(self, table: Table) -> DataFrame:
         """The DataFrame of a table; nothing is computed but what has to be written."""
@@ -136,10 +139,17 @@ class Execution:
             case Materialize(child):
                 return self._materialized(self._of(child))
             case Keep(child, name, append):
-                assert self.store is not None
-                written = self.store.append if append else self.store.replace
-                return self._gathered(written(name, self._of(child)))
+                return self._kept(name, self._of(child), append=append)
         raise AssertionError(table)
+
+    def _kept(self, name: str, rows: DataFrame, *, append: bool) -> DataFrame:
+        """A state table after rows were written to it, which is done once, whoever asks for it first."""
+        assert self.store is not None
+        with self._locks.setdefault(name, threading.Lock()):
+            if name not in self._written:
+                written = self.store.append if append else self.store.replace
+                self._written[name] = self._gathered(written(name, rows))
+            return self._written[name]
 
     def _of(self, table: Table) -> DataFrame:
         return self._frames[table.digest]

@@ -30,7 +30,7 @@ from astralq.algebra.windows import Window, WindowSpec, general, moving, range_,
 from astralq.expr.parse import expression
 from astralq.laws.rule import UNOBSERVED, Holds, Refused, Site
 from astralq.laws.samples import P, Random, S, tuples, us
-from astralq.laws.shapes import stamps_read
+from astralq.laws.shapes import names, stamps_read
 from astralq.timeline import EPOCH, Duration, Instant, format_instant
 
 LAW = "(S[α', β', r], t1) ≡ (σ_{t ≥ t1} S[α, β, r], t0) with α'(i) = max(B_t1, α(i + K) − D), β'(i) = β(i + K) − D"
@@ -85,7 +85,7 @@ def served(old: Started, new: Started, site: Site, before: Mapping[str, int] | N
 
     `before` says of sources how many tuples they have between the two starts, where that is known: D.
     """
-    if old.window.child != new.window.child:
+    if old.window.child != new.window.child or old.t0 > new.t0:
         return None
     label, stream = f"WINDOW {new.spec}", new.window.child
     if not site.require(SAME_STREAM, is_the_same(stream), "the stream depends on where its query starts", label):
@@ -125,7 +125,9 @@ def _residual(old: Started, new: Started) -> Operator:
 
 
 def is_the_same(stream: Operator) -> bool:
-    """Whether a later start takes tuples away from a stream and changes nothing else."""
+    """Whether a later start takes tuples away from a stream and changes nothing else, and their stamps can be read."""
+    if "_t" in names(stream.schema):
+        return False
     while isinstance(stream, Select | Project | Rename | Spread):
         if any("_n" in stamps_read(e, stream.child.schema) for e in expressions(stream)):
             return False
@@ -234,8 +236,10 @@ def _same_bound(x: Bound, y: Bound, old: Started, new: Started, k: int | None, c
     """Whether y(j) = x(j + K), both as instants, or as positions from the older query's start."""
     measure = new.spec.scope.measure
     match x, y:
-        case (Back(), Back()) | (BatchStart(), BatchStart()) | (OfInstant(), OfInstant()):
+        case (Back(), Back()) | (BatchStart(), BatchStart()):
             return x == y
+        case (OfInstant(), OfInstant()):
+            return x == y and measure is Measure.TIME  # positions are counted from each query's own start
     a, b = _linear(x, old), _linear(y, new)
     if a is None or b is None or a.slope != b.slope:
         return False

@@ -53,8 +53,10 @@ def reads_position(expr: Expr, schema: Schema) -> bool:
 
 
 def compiled(expr: Expr, names: Names) -> SqlColumn:
-    """The expression as a column of a table."""
-    return F.expr(f"({_rewritten(expr, names)})")
+    """The expression as a column of a table; one that computes with DECIMALs says so, as types depend on its constants
+    there."""
+    exact = "/* decimal */ " if any(e.type.name == "DECIMAL" for e in expr.walk()) else ""
+    return F.expr(f"({exact}{_rewritten(expr, names)})")
 
 
 def _rewritten(expr: Expr, names: Names) -> Expr:
