@@ -19,7 +19,7 @@ from tests.agree.epochs import Life, lives_in_epochs
 from tests.sets import query_set
 
 
-@pytest.mark.generated(modes=("small", "distributed"))
+@pytest.mark.generated(modes=("small", "distributed"), share=0.4)
 def test_queries_planned_together_give_the_models_answers(
     spark: SparkSession, seed: int, mode: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -43,7 +43,7 @@ def test_queries_planned_together_give_the_models_answers(
         assert same(found, wanted[k]), f"{given}\nquery {k}\n{found}\n{wanted[k]}\n{together.notes}"
 
 
-@pytest.mark.generated
+@pytest.mark.generated(share=0.25)
 def test_queries_that_come_and_go_in_epochs_give_the_models_answers(spark: SparkSession, seed: int) -> None:
     given, dice = query_set(seed), Dice(seed)
     marks = sorted(dice.sample(range(1, given.until), dice.randint(1, 4)))

@@ -200,3 +200,52 @@ def test_a_crash_after_any_step_changes_nothing_that_queries_share(
 
 def _step(run: ContinuousRun) -> None:
     run.step()
+
+
+U = "CREATE STREAM u (k INT, w INT, ts BIGINT) FROM csv 'u' TIMESTAMP BY ts UNIT SECONDS;\n"
+COUNTED = "SELECT k, count(*) AS n FROM s [RANGE {} SECONDS SLIDE 2 SECONDS] GROUP BY k"
+JOINED = f"{U}ISTREAM(SELECT a.k, a.n, b.w FROM ({COUNTED}) a JOIN u [RANGE 4 SECONDS SLIDE 2 SECONDS] b ON a.k = b.k);"
+
+
+def test_queries_that_wait_for_another_source_keep_their_own_panes(spark: SparkSession, tmp_path: Path) -> None:
+    """Those that read one stream only are further: what they have seen is not what the others have."""
+    counted = f"ISTREAM({COUNTED});"
+    texts = {"a": counted.format(4), "b": JOINED.format(4), "c": JOINED.format(8), "d": counted.format(6)}
+    queries = LiveSet(spark, tmp_path, texts)
+    queries.feeder.feed("u", ["1,7,1"])
+    queries.go_on(ROUNDS[0])
+    queries.go_on(ROUNDS[1])
+    queries.feeder.feed("u", ["1,8,3", "2,9,6"])
+    queries.go_on(ROUNDS[2])
+    queries.feeder.feed("u", ["1,5,16"])
+    queries.go_on(["2,2,18"], closing=True)
+    for name, text in texts.items():
+        assert queries.answer(name) == queries.wanted(name, text, until=18), name
+
+
+def test_a_query_waits_for_those_that_keep_state_with_it(spark: SparkSession, tmp_path: Path) -> None:
+    """After a restart from Python queries come one by one."""
+    queries = LiveSet(spark, tmp_path, {"a": SMALL, "b": GREAT})
+    queries.go_on(ROUNDS[0])
+    queries.feeder.feed("s", ROUNDS[1])
+    run = ContinuousRun(spark, tmp_path / "checkpoint", Settings(once=True, always_compact=True))
+    with pytest.warns(UserWarning, match="query a waits"):
+        run.open([(queries.query("a", SMALL), queries.sink)], only=False)
+    queries.feeder.take(run)
+    assert not run.step(), "alone it would take the other's state with it"
+    run.add(queries.query("b", GREAT), queries.sink)
+    assert run.step()
+    run.close()
+    queries.go_on(ROUNDS[2], closing=True)
+    for name, text in queries.texts.items():
+        assert queries.answer(name) == queries.wanted(name, text)
+
+
+def test_a_query_fails_alone_also_where_its_answer_is_not_due(spark: SparkSession, tmp_path: Path) -> None:
+    """Its error is in what it would keep."""
+    bad = "RSTREAM(SELECT k FROM (SELECT k, 10 / (v - 2) AS x, ts FROM s) [ROWS 3 SLIDE 10 SECONDS] WHERE x > 1);"
+    queries = LiveSet(spark, tmp_path, {"good": SMALL, "bad": bad})
+    for lines in ROUNDS:
+        queries.go_on(lines, closing=lines is ROUNDS[-1])
+    assert [name for name, _ in queries.failures][:1] == ["bad"]
+    assert queries.answer("good") == queries.wanted("good", SMALL)
