@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections import Counter
+
 import pytest
 
 from astralq.algebra.panes import CommonPanes
@@ -60,10 +62,11 @@ def test_tuples_of_one_pane_behave_alike_in_all_windows(seed: int, monkeypatch: 
             assert alone == together, f"{op}\nfrom {rooted.start} with {given.data['W']}\n{common}"
 
 
-def test_many_sets_share_something() -> None:
+def test_many_sets_share_something(monkeypatch: pytest.MonkeyPatch) -> None:
     """The sets are such that windows and panes are shared, by each of the ways that there are."""
-    ways = set()
+    monkeypatch.setattr(aggregations, "panes_pay", lambda *_: True)
+    ways: Counter[str] = Counter()
     for seed in range(150):
         given = query_set(seed)
-        ways |= {n.how for n in share(given.rooted, given.sizes).notes if n.shared}
-    assert {"the same window", "transposition (001 P9)"} <= ways
+        ways.update(n.how.split(" of ")[0] for n in share(given.rooted, given.sizes).notes if n.shared)
+    assert all(ways[way] >= 20 for way in ("the same window", "transposition (001 P9)", "common panes")), ways

@@ -31,6 +31,7 @@ from astralq.algebra.streamers import DStream, Identity, IStream, RStream
 from astralq.algebra.ticks import Tick
 from astralq.algebra.windows import Window
 from astralq.expr.nodes import SPATIAL_AGGREGATES
+from astralq.expr.safety import depends_on_order
 
 Columns = frozenset[str]
 """Names of attributes and pseudo-columns, in lower case."""
@@ -133,7 +134,7 @@ def _of_stream(op: Operator, seen: Observed) -> Observed:
 def _of_group(op: GroupBy, seen: Observed) -> Observed:
     wanted = [a for n, a in op.aggregates if n.lower() in seen.columns]
     read = frozenset[str]().union(*(e.columns for _, e in op.keys), *(e.columns for a in wanted for e in a.args))
-    ordered = any(a.function in ("first", "last", *SPATIAL_AGGREGATES) for a in wanted)
+    ordered = any(map(depends_on_order, wanted))
     location = op.child.schema.location
     if location is not None and any(a.function in SPATIAL_AGGREGATES for a in wanted):
         read |= {location.x.lower(), location.y.lower(), "_t"}

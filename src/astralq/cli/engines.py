@@ -44,7 +44,7 @@ class CommandEngine(Protocol):
 
     def answer(self, question: Question) -> Answer: ...
 
-    def alone(self, question: Question) -> bool:
+    def retries_alone(self, question: Question) -> bool:
         """Whether a query that failed can be answered again, for itself: what it shared may have failed."""
 
 
@@ -73,7 +73,7 @@ class ModelEngine:
     def share(self, questions: Sequence[Question]) -> None:
         pass
 
-    def alone(self, question: Question) -> bool:
+    def retries_alone(self, question: Question) -> bool:
         return False
 
     def answer(self, question: Question) -> Answer:
@@ -143,7 +143,7 @@ class SparkEngine:
                 together.plan()
                 self._together.update({n: (together, k) for k, n in enumerate(numbers)})
 
-    def alone(self, question: Question) -> bool:
+    def retries_alone(self, question: Question) -> bool:
         if question.number not in self._together:
             return False
         together, place = self._together[question.number]

@@ -105,7 +105,7 @@ def run_all(engine: CommandEngine, questions: Sequence[Question], output: Output
                 try:
                     answer = _answered(engine, q, output, sinks)
                 except CommandError:
-                    if not engine.alone(q):
+                    if not engine.retries_alone(q):
                         raise
                     answer = _answered(engine, q, output, sinks)
             except CommandError as e:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from astralq.expr.nodes import Aggregate, Call, Cast, Expr, Literal
+from astralq.expr.nodes import SPATIAL_AGGREGATES, Aggregate, Call, Cast, Expr, Literal
 from astralq.schema import DOUBLE, INT, STRING, TIMESTAMP, Type
 
 _SAFE = frozenset(
@@ -89,3 +89,8 @@ MERGEABLE = ("count", "sum", "avg", "min", "max", "first", "last")
 def mergeable(a: Aggregate) -> bool:
     """Whether the aggregate of several groups of rows follows from what little is known of each group."""
     return a.function in MERGEABLE and not (a.distinct and a.function in ("count", "sum", "avg"))
+
+
+def depends_on_order(aggregate: Aggregate) -> bool:
+    """Whether it depends on the order of a group's tuples, not only on the bag of their values."""
+    return aggregate.function in ("first", "last", *SPATIAL_AGGREGATES)

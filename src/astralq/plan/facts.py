@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from astralq.algebra.base import Operator
+from astralq.algebra.properties import properties
 from astralq.algebra.relational import GroupBy
 from astralq.algebra.sources import RelationSource, SensedSource, Source, StartedAt, StreamSource
 from astralq.plan import functions as F  # noqa: N812
@@ -121,16 +122,9 @@ def measures(queries: Sequence[tuple[Operator, Instant | None]], facts: Facts) -
             if table is None:
                 one = measured_rows(rows, wanted)
             else:
-                one = measured_times(table, wanted, places, one_batch=has_one_batch(source))
+                one = measured_times(table, wanted, places, one_batch=properties(source).one_batch_per_instant)
             asked.append(Asked(source.name, wanted, one))
     return asked
-
-
-def has_one_batch(source: Source) -> bool:
-    """Whether every instant of a source has one batch, with the index 0."""
-    if isinstance(source, StreamSource):
-        return source.timestamp is not None and source.batch_by is None and not source.batch_each_row
-    return isinstance(source, RelationSource)
 
 
 def measured_times(

@@ -30,8 +30,8 @@ from astralq.algebra.streamers import DStream, Identity, IStream, RStream
 from astralq.algebra.ticks import Tick
 from astralq.algebra.windows import Window
 from astralq.errors import PlanError
-from astralq.expr.nodes import SPATIAL_AGGREGATES, Expr
-from astralq.expr.safety import can_fail
+from astralq.expr.nodes import Expr
+from astralq.expr.safety import can_fail, depends_on_order
 from astralq.plan.aggregate import common_panes
 from astralq.plan.aggregate.group_by import group_by, keep_panes, merged_panes
 from astralq.plan.aggregate.partials import Plan
@@ -379,5 +379,5 @@ def _compares_tuples(op: IStream | DStream | RStream) -> bool:
 
 def _looks_at_order(op: GroupBy) -> bool:
     """Whether an aggregate depends on the order of tuples, or reads their positions."""
-    ordered = any(a.function in ("first", "last", *SPATIAL_AGGREGATES) for _, a in op.aggregates)
+    ordered = any(depends_on_order(a) for _, a in op.aggregates)
     return ordered or any(reads_position(e, op.child.schema) for e in expressions(op))

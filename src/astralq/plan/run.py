@@ -290,19 +290,19 @@ class EpochRun(Run):
     closing: bool = False
     coming: int | None = None
     few: bool = False  # whether all that it reads is few
-    own: str = ""  # tells its state apart from that of queries with the same start that are further
+    namespace: str = ""  # of its state: the same for queries that keep state together
 
     def __post_init__(self) -> None:
         super().__post_init__()
         if not self.scope:
-            object.__setattr__(self, "scope", scope_of(self.query, self.t0_or_none, self.own))
+            object.__setattr__(self, "scope", scope_of(self.query, self.t0_or_none, self.namespace))
         assert self.until is not None
         self.tables.put(f"since {self.scope}", self.until)
 
     def inside(self, query: Operator, t0: Instant | None) -> EpochRun:
         """The run of a query inside this one with its own start: it goes on where it was, which may be further than the
         outer one, if others have kept it."""
-        scope = scope_of(query, t0, self.own)
+        scope = scope_of(query, t0, self.namespace)
         since = self.tables.metadata.get(f"since {scope}")
         after = None if since is None else Instant(since)
         return replace(self, query=query, t0_or_none=t0, until=self.end, scope=scope, after=after)

@@ -46,10 +46,10 @@ class Cohort:
     names: tuple[str, ...]
     since: Instant | None
     target: TargetWatermark
-    own: str = ""  # what their state is named by besides operators and starts
+    namespace: str = ""  # what their state is named by besides operators and starts
 
 
-def company(query: ContinuousQuery, began: int) -> str:
+def common_namespace(query: ContinuousQuery, began: int) -> str:
     """What queries have to have in common to keep state together: they advance alike, and read the same of stored
     relations, which are read when a query begins, or by each scan."""
     coming = sorted(s.name for s in query.coming)
@@ -67,19 +67,18 @@ def may_join(query: ContinuousQuery, since: Sequence[Instant]) -> bool:
 
 def cohorts_of(
     targets: Mapping[str, TargetWatermark],
-    queries: Mapping[str, ContinuousQuery],
     states: Mapping[str, QueryState],
-    own: Mapping[str, str],
+    namespaces: Mapping[str, str],
 ) -> list[Cohort]:
-    """The queries that have a target, in cohorts; `own` is what the state of each is named by. A new query reads with
+    """The queries that have a target, in cohorts; `namespaces` are those of their state. A new query reads with
     those that it joins."""
     groups: dict[tuple[str, Instant | None, TargetWatermark], list[str]] = {}
     for name, target in targets.items():
         reads = states[name].since
         if reads is None:
-            others = [states[q].since for q in targets if own[q] == own[name] and targets[q] == target]
+            others = [states[q].since for q in targets if namespaces[q] == namespaces[name] and targets[q] == target]
             reads = max((s for s in others if s is not None), default=None)
-        groups.setdefault((own[name], reads, target), []).append(name)
+        groups.setdefault((namespaces[name], reads, target), []).append(name)
     return [Cohort(tuple(names), since, target, key) for (key, since, target), names in groups.items()]
 
 

@@ -28,7 +28,7 @@ from astralq.runtime.checkpoint.failpoints import failpoint
 from astralq.runtime.checkpoint.folders import CheckpointError, Folders
 from astralq.runtime.checkpoint.records import CorruptRecordError, Record, newest, numbers, read_record, write_record
 from astralq.runtime.checkpoint.tables import InFiles, Part, parts_of
-from astralq.runtime.cohorts import Cohort, Intent, cohorts_of, company, may_join, with_shared_plans
+from astralq.runtime.cohorts import Cohort, Intent, cohorts_of, common_namespace, may_join, with_shared_plans
 from astralq.runtime.ingest.epoch_input import EpochInput
 from astralq.runtime.ingest.log import BatchManifest, IngestLog
 from astralq.runtime.ingest.watermark import after_closing
@@ -164,8 +164,8 @@ class Epochs:
         """Evaluates the queries that have a target; those that read the same are evaluated together, and up to four
         cohorts at a time: while one plans, another computes."""
         targets = {q: t for q, t in intent.targets.items() if q in self.queries}
-        own = {q: self._own(q) for q in targets}
-        cohorts = cohorts_of(targets, self.queries, self.query_states, own)
+        namespaces = {q: self._namespace(q) for q in targets}
+        cohorts = cohorts_of(targets, self.query_states, namespaces)
         if len(cohorts) < 2:
             found = [self._evaluate(c, intent) for c in cohorts]
         else:
@@ -185,14 +185,14 @@ class Epochs:
             )
         return results
 
-    def _own(self, name: str) -> str:
+    def _namespace(self, name: str) -> str:
         """What the state of a query is named by besides its operators and its start. It is that of others that advance
         with it, unless it begins where these have been already."""
         query, before = self.queries[name], self.query_states[name]
-        if before.own:
-            return before.own
-        common = company(query, self.began(name))
-        running = [s.since for q, s in self.query_states.items() if q in self.queries and s.own == common]
+        if before.namespace:
+            return before.namespace
+        common = common_namespace(query, self.began(name))
+        running = [s.since for q, s in self.query_states.items() if q in self.queries and s.namespace == common]
         since = [s for s in running if s is not None]
         begun = f"since {scope_of(query.core, query.t0, common)}" in self.kept.metadata
         together = self.sharing and not begun and (not since or may_join(query, since))
@@ -264,7 +264,7 @@ class Epochs:
         late = {q: self._late(q, intent) for q in queries}
         stored = sum(self._stored_rows(q) for q in queries.values())
         store = InFiles(spark, self.folders, intent.epoch, self.kept.tables, self.always_compact)
-        asked = {q: self._asked(q, released, cohort.own) for q in queries}
+        asked = {q: self._asked(q, released, cohort.namespace) for q in queries}
         epoch = Epoch(
             list(asked.values()),
             self._frames(queries.values(), new, spark),
@@ -306,7 +306,7 @@ class Epochs:
             results.states[q] = QueryState(
                 since=after_closing(until, query.ticks) if closing else until,
                 began=self.began(q),
-                own=asked[q].own,
+                namespace=asked[q].namespace,
                 tables=tuple(sorted(asked[q].tables)),
                 written=before.written + staged.answers[q].rows,
                 late=before.late + late[q],
@@ -322,12 +322,12 @@ class Epochs:
         results.failures |= failures
         return results
 
-    def _asked(self, name: str, released: int, own: str) -> EpochQuery:
+    def _asked(self, name: str, released: int, namespace: str) -> EpochQuery:
         """What a query asks of an epoch that has so many new rows."""
         query, before = self.queries[name], self.query_states[name]
         # A guess: as many rows out for each row in as up to now.
         expected = released * before.written / before.released if before.released else released
-        return EpochQuery(query.core, query.t0, before.since, before.written, own, expected <= SMALL_ANSWER)
+        return EpochQuery(query.core, query.t0, before.since, before.written, namespace, expected <= SMALL_ANSWER)
 
     def _frames(self, queries: Iterable[ContinuousQuery], new: EpochInput, spark: SparkSession) -> dict[str, DataFrame]:
         """What the plans of queries read: new rows from the ingest logs, and stored relations."""

@@ -124,7 +124,7 @@ class QueryState:
 
     since: Instant | None = None  # it has answered up to here, inclusive; None before its first epoch
     began: int = 0  # the number of its first epoch; 0 before it
-    own: str = ""  # tells its state apart from that of queries with the same start that were further when it began
+    namespace: str = ""  # of its state: the same for queries that advance alike, and keep state together
     tables: tuple[str, ...] = ()  # what its state is named by; queries may have tables in common
     written: int = 0  # rows of its answer
     late: int = 0  # tuples that came too late

@@ -7,15 +7,14 @@ from dataclasses import dataclass, replace
 
 from astralq.algebra.base import Operator
 from astralq.algebra.panes import CommonPanes, PaneGrid
-from astralq.algebra.properties import expressions
+from astralq.algebra.properties import expressions, properties
 from astralq.algebra.relational import GroupBy
 from astralq.algebra.schedules import Measure, format_measure
-from astralq.algebra.sources import StreamSource, sources_of
-from astralq.algebra.stream_ops import Spread
+from astralq.algebra.sources import sources_of
 from astralq.algebra.windows import Window
 from astralq.expr.conditions import conjunction
-from astralq.expr.nodes import SPATIAL_AGGREGATES, Aggregate, Column, Expr
-from astralq.expr.safety import can_fail, mergeable
+from astralq.expr.nodes import Aggregate, Column, Expr
+from astralq.expr.safety import can_fail, depends_on_order, mergeable
 from astralq.laws.estimate import selectivity
 from astralq.laws.rules.transposition import is_the_same
 from astralq.laws.shapes import selected, stamps_read
@@ -116,9 +115,9 @@ def _found(k: int, rooted: Rooted, *, live: bool) -> list[_Grouped]:
 
 def _is_mergeable(op: GroupBy, window: Window) -> bool:
     """Whether an aggregation depends on nothing but the bag of values of each pane."""
-    if not is_the_same(window.child) or not _has_one_batch(window.child):
+    if not is_the_same(window.child) or not properties(window.child).one_batch_per_instant:
         return False
-    if any(not mergeable(a) or a.function in ("first", "last", *SPATIAL_AGGREGATES) for _, a in op.aggregates):
+    if any(not mergeable(a) or depends_on_order(a) for _, a in op.aggregates):
         return False
     return not any(can_fail(e) or stamps_read(e, window.schema) for e in expressions(op))
 
@@ -126,13 +125,6 @@ def _is_mergeable(op: GroupBy, window: Window) -> bool:
 def _may_overflow(a: Aggregate) -> bool:
     """Whether an aggregate can fail over a group that a condition on the keys would leave out."""
     return a.function in ("sum", "avg") and a.args[0].type.name in ("BIGINT", "DECIMAL")
-
-
-def _has_one_batch(stream: Operator) -> bool:
-    """Whether every instant of a stream has one batch."""
-    sources = [op for op in stream.walk() if isinstance(op, StreamSource)]
-    plain = all(s.timestamp is not None and s.batch_by is None and not s.batch_each_row for s in sources)
-    return plain and not any(isinstance(op, Spread) for op in stream.walk())
 
 
 def _by_keys(found: Sequence[_Grouped]) -> list[list[_Grouped]]:

@@ -14,7 +14,8 @@ from astralq.algebra.sources import StartedAt
 from astralq.algebra.windows import Window
 from astralq.expr.conditions import conjunction
 from astralq.laws.estimate import selectivity
-from astralq.laws.rule import Site
+from astralq.laws.invariants import observation
+from astralq.laws.rule import UNOBSERVED, Site
 from astralq.laws.rules.transposition import BOUNDS, WHOLE, Started, served
 from astralq.sharing.common import Base, Note, Rooted, Shared, Sizes, base_of, own_operators
 from astralq.timeline import EPOCH, Instant
@@ -80,19 +81,9 @@ def _kept(rooted: Rooted) -> list[tuple[Started, StartedAt]]:
     views += [
         StartedAt(op, rooted.t0)
         for _, op, _ in own_operators(rooted)
-        if isinstance(op, Window) and same_scope(op, rooted.query)
+        if isinstance(op, Window) and observation(op, starts=False) == observation(rooted.query, starts=False)
     ]
     return [(Started(v.child, v.t0 or EPOCH), v) for v in views if isinstance(v.child, Window)]
-
-
-def same_scope(part: Operator, query: Operator) -> bool:
-    """Whether a part of a query has the same sources, ticks and spreads, and so begins when the query does."""
-    kinds = ("StreamSource", "SensedSource", "RelationSource", "Tick", "Spread")
-
-    def what(op: Operator) -> set[str]:
-        return {o.label for o in op.walk() if type(o).__name__ in kinds}
-
-    return what(part) == what(query)
 
 
 def _found(k: int, rooted: Rooted, *, live: bool) -> list[_Held]:
@@ -138,7 +129,7 @@ def _pays(windows: Sequence[_Held]) -> bool:
 
 def _fits(old: _Held, new: _Held, site: Site, before: Mapping[str, int]) -> bool:
     if new.observes_phi:
-        return site.require("φ", False, "somebody above looks at φ itself", new.window.label)
+        return site.require(UNOBSERVED, False, "somebody above looks at φ itself", new.window.label)
     stream = new.base.stream
     return served(old.over(stream), new.over(stream), site, before) is not None
 

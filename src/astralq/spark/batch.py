@@ -45,13 +45,11 @@ class Batch:
         given = Given(self.frames)
         self.facts.stamps = given.prepare(query)
         self.facts.few_rows = self.few_rows
-        asking = Execution(given, given.session)
-        asked = measures([(lower(self.query), self.t0), (query, self.t0)], self.facts)
-        for one, rows in zip(asked, asking.measure([a.table for a in asked]), strict=True):
-            learn(self.facts, one, rows[0])
-        self.optimized = self.optimize(self.facts.rows)
+        ask([(lower(self.query), self.t0), (query, self.t0)], self.facts, Execution(given, given.session))
+        self.optimize(self.facts.rows)
         self.execution = Execution(given, given.session, self.planned().one_partition)
-        return complete(self.planned, self.facts, self.execution)
+        (plan,) = complete(lambda: [self.planned()], self.facts, self.execution)
+        return plan
 
     def optimize(self, rows: Mapping[str, int] | None = None) -> Optimized:
         """The query after laws; once sizes are known, joins may be put in another order."""
@@ -83,17 +81,26 @@ class Batch:
         return [] if self.execution is None else self.execution.materialized
 
 
-def complete(planned: Callable[[], Plan], facts: Facts, execution: Execution) -> Plan:
-    """A plan that can be carried out: as long as something is missing, it is measured, and the plan made again."""
-    plan = planned()
-    register_regions(execution.session, plan.regions)
-    while plan.missing:
-        asked = plan.measurable
+def ask(queries: Sequence[tuple[Operator, Instant | None]], facts: Facts, execution: Execution) -> None:
+    """Asks sources in one job for what plans have to know of them, and takes it into the facts; queries come with their
+    starts."""
+    asked = measures(queries, facts)
+    for one, rows in zip(asked, execution.measure([a.table for a in asked]), strict=True):
+        learn(facts, one, rows[0])
+
+
+def complete(planned: Callable[[], list[Plan]], facts: Facts, execution: Execution) -> list[Plan]:
+    """Plans that can be carried out: as long as something is missing, it is measured, and the plans are made again."""
+    while True:
+        plans = planned()
+        for plan in plans:
+            register_regions(execution.session, plan.regions)
+        if not any(plan.missing for plan in plans):
+            return plans
+        asked = {t.digest: t for plan in plans for t in plan.measurable}
         assert asked, "a plan waits for something that cannot be measured"
-        for table, rows in zip(asked, execution.measure(asked), strict=True):
-            facts.measured[table.digest] = rows
-        plan = planned()
-    return plan
+        for digest, rows in zip(asked, execution.measure(list(asked.values())), strict=True):
+            facts.measured[digest] = rows
 
 
 def last_instants(sources: Sequence[RelationSource], frames: Mapping[str, DataFrame], t0: Instant) -> list[Instant]:
@@ -101,7 +108,5 @@ def last_instants(sources: Sequence[RelationSource], frames: Mapping[str, DataFr
     given, facts = Given(frames), Facts()
     for source in sources:
         facts.stamps = given.prepare(source)
-        asked = measures([(source, t0)], facts)
-        for one, rows in zip(asked, Execution(given, given.session).measure([a.table for a in asked]), strict=True):
-            learn(facts, one, rows[0])
+        ask([(source, t0)], facts, Execution(given, given.session))
     return [t.last for t in facts.times.values() if t.last is not None]

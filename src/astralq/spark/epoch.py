@@ -19,8 +19,8 @@ from astralq.plan.several import Root, several
 from astralq.plan.sources.rows import moments, scanned
 from astralq.plan.state.store import Metadata, StateTables, scope_of
 from astralq.plan.table import Keep, Table
+from astralq.spark.batch import complete
 from astralq.spark.execute import Execution, StateStore
-from astralq.spark.regions import register_regions
 from astralq.spark.sources.given import Given
 from astralq.timeline import BatchId, Instant
 
@@ -49,7 +49,7 @@ class EpochQuery:
     t0: Instant | None = None
     since: Instant | None = None
     rows: int = 0
-    own: str = ""  # tells its state apart from that of queries with the same start
+    namespace: str = ""  # of its state: the same for queries that keep state together
     small: bool = True  # whether what the epoch adds to its answer is sorted by one task
     tables: frozenset[str] = frozenset()  # what its state is named by, once it is planned
 
@@ -82,20 +82,15 @@ class Epoch:
             stamps |= self.given.prepare(lower(q.query))
         self.facts.stamps = stamps
         self._ask_where_they_start()
-        while True:
-            self.state = StateTables(self.metadata, self.store.columns)
-            plans = [self._planned(q) for q in self.queries]
-            missing = {t.digest: t for p in plans for t in p.measurable}
-            if not any(p.missing for p in plans):
-                return plans
-            assert missing, "a plan waits for something that cannot be measured"
-            for digest, rows in zip(missing, self.execution.measure(list(missing.values())), strict=True):
-                self.facts.measured[digest] = rows
+        return complete(self._plans, self.facts, self.execution)
+
+    def _plans(self) -> list[Plan]:
+        self.state = StateTables(self.metadata, self.store.columns)
+        return [self._planned(q) for q in self.queries]
 
     def _planned(self, q: EpochQuery) -> Plan:
         self.state.used = set()
         plan = plan_epoch(self._run(q), q.rows, small=q.small)
-        register_regions(self.session, plan.regions)
         q.tables = frozenset(self.state.used)
         return plan
 
@@ -110,7 +105,7 @@ class Epoch:
             closing=self.closing,
             coming=self.new_rows,
             few=self.one_partition,
-            own=q.own,
+            namespace=q.namespace,
         )
 
     def _ask_where_they_start(self) -> None:
@@ -119,7 +114,7 @@ class Epoch:
         for q in self.queries:
             query = lower(q.query)
             starts = [(query, q.t0), *((op.child, op.t0) for op in query.walk() if isinstance(op, StartedAt))]
-            if all(f"start {scope_of(one, t0, q.own)}" in self.metadata for one, t0 in starts):
+            if all(f"start {scope_of(one, t0, q.namespace)}" in self.metadata for one, t0 in starts):
                 continue
             for source, start in started_sources(query, q.t0, sensed=True):
                 key = (source.name, start)

@@ -14,20 +14,22 @@ from astralq.algebra.base import Operator
 from astralq.errors import AstralError
 from astralq.laws.lower import lower
 from astralq.plan.answer import Plan
-from astralq.plan.facts import Facts, learn, measures
+from astralq.plan.facts import Facts
 from astralq.plan.group_plan import QUERY
 from astralq.plan.several import Root, several
 from astralq.sharing.common import Note, Rooted, Sizes
 from astralq.sharing.queries import share
 from astralq.spark.answers import Answered
-from astralq.spark.batch import Batch
+from astralq.spark.batch import Batch, ask, complete
 from astralq.spark.execute import Execution
-from astralq.spark.regions import register_regions
 from astralq.spark.sources.given import Given
 from astralq.timeline import Instant
 
+_COMPUTED_BY: weakref.WeakKeyDictionary[DataFrame, Together] = weakref.WeakKeyDictionary()
+"""What was computed together stays in memory as long as one of the answers does."""
 
-@dataclass
+
+@dataclass(eq=False)
 class Together:
     """Queries over the same sources: their names, and for each a batch run of its own."""
 
@@ -64,10 +66,7 @@ class Together:
             except AstralError as e:
                 self.errors[k] = e
         self.facts.stamps, self.facts.few_rows = stamps, self.batches[0].few_rows
-        asked = measures(asking, self.facts)
-        found = Execution(self._given, self._given.session).measure([a.table for a in asked])
-        for one, rows in zip(asked, found, strict=True):
-            learn(self.facts, one, rows[0])
+        ask(asking, self.facts, Execution(self._given, self._given.session))
 
     def _share(self) -> None:
         """Rewrites the queries, so that what they can share is equal."""
@@ -89,23 +88,19 @@ class Together:
             self.batches[k].optimized = replace(optimized, after=one.query)
 
     def _complete(self) -> None:
-        """Plans that can be carried out: what they miss is measured, for all of them at once, and they are made
-        again."""
-        session = self._given.session
-        waiting = [k for k in range(len(self.batches)) if k not in self.errors]
-        while waiting:
-            for k in waiting:
-                try:
-                    self.plans[k] = self.batches[k].planned()
-                    register_regions(session, self.plans[k].regions)
-                except AstralError as e:
-                    self.errors[k] = e
-            waiting = [k for k in waiting if k not in self.errors and self.plans[k].missing]
-            asked = {t.digest: t for k in waiting for t in self.plans[k].measurable}
-            few = all(self.plans[k].one_partition for k in waiting)
-            asking = Execution(self._given, session, few)
-            for digest, rows in zip(asked, asking.measure(list(asked.values())), strict=True):
-                self.facts.measured[digest] = rows
+        """Plans that can be carried out; what they miss is measured for all of them at once."""
+        few = all(p.one_partition for p in self._planned())
+        complete(self._planned, self.facts, Execution(self._given, self._given.session, few))
+
+    def _planned(self) -> list[Plan]:
+        """The plans of all queries that can be planned."""
+        for k, b in enumerate(self.batches):
+            try:
+                if k not in self.errors:
+                    self.plans[k] = b.planned()
+            except AstralError as e:
+                self.errors[k] = e
+        return [p for k, p in self.plans.items() if k not in self.errors]
 
     def _one_plan(self) -> dict[int, Root]:
         """The answers as roots of one plan; those of few rows and those of many are computed in different ways."""
@@ -141,7 +136,7 @@ class Together:
             assert answer is not None
             return execution.frame(answer)
         mine = every.where(F.col(QUERY) == root.query).drop(QUERY)
-        weakref.finalize(mine, _let_go, self)  # what was computed together stays as long as one of the answers does
+        _COMPUTED_BY[mine] = self
         return mine
 
     def frames(self) -> list[tuple[DataFrame, dict[int, int]]]:
@@ -164,10 +159,6 @@ class Together:
             weakref.finalize(self, every.unpersist)
             self._frames[root.table.digest] = every
         return self._frames[root.table.digest]
-
-
-def _let_go(together: Together) -> None:
-    """Nothing: it held the last reference but for other answers'."""
 
 
 def fits_together(batches: Mapping[int, Batch]) -> list[list[int]]:

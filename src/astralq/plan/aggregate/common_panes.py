@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from astralq.algebra.panes import CommonPanes, PaneGrid
 from astralq.algebra.relational import GroupBy
-from astralq.algebra.windows import Window, tumble
+from astralq.algebra.windows import Window, unbounded
 from astralq.plan import functions as F  # noqa: N812
 from astralq.plan.aggregate.limbs import Layout
 from astralq.plan.aggregate.partials import Plan
@@ -28,10 +28,10 @@ class Panes:
 
 
 def grouping(common: CommonPanes) -> GroupBy:
-    """All keys and aggregates, as if one query had them."""
+    """All keys and aggregates, as if one query had them; over any window, as nobody aggregates a bare stream."""
     keys = tuple((f"k{j}", e) for j, e in enumerate(common.keys))
     return GroupBy(
-        Window(common.stream, tumble("1 us")), keys, tuple((f"a{j}", a) for j, a in enumerate(common.aggregates))
+        Window(common.stream, unbounded()), keys, tuple((f"a{j}", a) for j, a in enumerate(common.aggregates))
     )
 
 

@@ -83,14 +83,14 @@ def subject(name: str) -> str:
     return name.split()[1]
 
 
-def scope_of(query: Operator, t0: Instant | None, own: str = "") -> str:
+def scope_of(query: Operator, t0: Instant | None, namespace: str = "") -> str:
     """What the state of a query is named by besides its operators: its start, and what says when it begins to observe.
-    Queries with the same scope have the same state for the same operators, and keep it once; `own` tells apart one
-    that cannot, because it starts in the others' past."""
+    Queries with the same scope have the same state for the same operators, and keep it once; those that do not advance
+    alike have other namespaces."""
     sources = sorted(s.name for s in sources_of(query))
     ticks = sorted({op.period for op in query.walk() if isinstance(op, Tick)})
     spread = any(isinstance(op, Spread) for op in query.walk())
-    text = f"{t0} {' '.join(sources)} {ticks} {spread} {own}"
+    text = f"{t0} {' '.join(sources)} {ticks} {spread} {namespace}"
     return f"scope-{hashlib.sha256(text.encode()).hexdigest()[:12]}"
 
 
