@@ -33,6 +33,8 @@ from benchmarks.live import write_file
 DECLARED = "CREATE STREAM s (k INT, v INT, w DOUBLE, ts TIMESTAMP) FROM parquet 's' {}TIMESTAMP BY ts;\n"
 ALONE = 10
 """Of how many queries the time alone is measured; for more of them it is taken to be in proportion."""
+RATE = 20_000
+"""Rows a second in a feed."""
 
 
 def differing_in_start(n: int) -> str:
@@ -152,8 +154,18 @@ def timed(case: Case, frame: DataFrame, count: int, rounds: int, alone: Alone) -
     return Timed(count, best, alone.seconds * count, len(shared), why)
 
 
-def live(spark: SparkSession, queries: Sequence[str], rate: int, seconds: int, *, sharing: bool) -> tuple[float, int]:
-    """The median time of an epoch while so many rows a second come, and the bytes of state after the last one."""
+@dataclass(frozen=True)
+class Live:
+    """So many continuous queries over one feed: the median epoch, all epochs, in seconds; bytes of state at the end."""
+
+    queries: int
+    median: float
+    busy: float
+    state: int
+
+
+def live(spark: SparkSession, queries: Sequence[str], rows: int, *, sharing: bool) -> Live:
+    """RATE rows come each second; what is late comes with the next epoch."""
     work = Path(tempfile.mkdtemp())
     (work / "s").mkdir()
     rng = np.random.default_rng(3)
@@ -169,27 +181,46 @@ def live(spark: SparkSession, queries: Sequence[str], rate: int, seconds: int, *
     run.open(opened)
     run.start()
     began = time.monotonic()
-    for second in range(seconds):
-        ts = FEED_START + second * 1_000_000 + np.sort(rng.integers(0, 1_000_000, rate))
+    for second in range(rows // RATE):
+        ts = FEED_START + second * 1_000_000 + np.sort(rng.integers(0, 1_000_000, RATE))
         write_file(work / "s" / f"{second:05d}.parquet", rng, ts)
         while time.monotonic() - began < second + 1:
             time.sleep(0.01)
             assert run.is_active, run.failure
-    while run.last_progress is None or run.last_progress.rows < rate * seconds:
+    while run.last_progress is None or run.last_progress.rows < rows:
         time.sleep(0.1)
         assert run.is_active, run.failure
     run.stop()
     assert run.failure is None, run.failure
     state = sum(t.size for t in run.epochs.kept.tables.values())
     shutil.rmtree(work)
-    print(f"    epochs: {' '.join(f'{t:.2f}' for t in times)}", flush=True)
-    return statistics.median(times[2:] or times), state
+    return Live(len(queries), statistics.median(times[2:] or times), sum(times), state)
 
 
 def live_query(n: int) -> str:
-    """Windows of seconds over one feed, of other size and key."""
-    window = f"[RANGE {5 * (1 + n % 12)} SECONDS SLIDE 5 SECONDS]"
-    return f"ISTREAM(SELECT k, avg(v) AS m, count(*) AS n FROM s {window} WHERE k = {n} GROUP BY k);"
+    """Averages over one feed; size, slide and the condition on the key differ."""
+    slide = (5, 10, 15, 30)[n % 4]
+    window = f"[RANGE {slide * (1 + n % 12)} SECONDS SLIDE {slide} SECONDS]"
+    return f"ISTREAM(SELECT k, avg(v) AS m, count(*) AS n FROM s {window} WHERE k < {20 + n % 80} GROUP BY k);"
+
+
+def show_live(spark: SparkSession, counts: Sequence[int], rows: int) -> list[Timed]:
+    """A line for each number of queries. Alone, hardly ALONE keep up with the feed: what more of them would take
+    is taken to be in proportion."""
+    heads = {"queries": 18, "epoch": 9, "alone": 9, "all": 9, "alone ": 9, "ratio": 8, "state": 12, "alone  ": 12}
+    print("".join(f"{name.strip():>{width}}" for name, width in heads.items()) + f"{'ratio':>8}")
+    found = []
+    for count in counts:
+        together = live(spark, [live_query(n) for n in range(count)], rows, sharing=True)
+        if count <= ALONE:
+            alone = live(spark, [live_query(n) for n in range(count)], rows, sharing=False)
+        each = count / alone.queries
+        found.append(Timed(count, together.busy, alone.busy * each, count, ""))
+        line = f"{'live':10}{count:>8}{together.median:>8.2f}s{alone.median * each:>8.2f}s"
+        line += f"{together.busy:>8.1f}s{alone.busy * each:>8.1f}s{found[-1].ratio:>8.3f}"
+        state = together.state / (alone.state * each)
+        print(f"{line}{together.state:>12,}{round(alone.state * each):>12,}{state:>8.3f}", flush=True)
+    return found
 
 
 def picture(results: dict[str, list[Timed]], path: Path) -> None:
@@ -233,14 +264,10 @@ def main(given: Sequence[str] | None = None) -> int:
             target = case.targets.get(count, "")
             line = f"{case.name:10}{count:>8}{found.together:>9.2f}s{found.alone:>9.2f}s{found.ratio:>8.3f}{target:>8}"
             print(f"{line}{found.shared:>9}{count / found.together:>11.1f}  {found.why_not[:60]}", flush=True)
+    if not asked.names or "live" in asked.names:
+        results["live"] = show_live(spark, asked.queries, asked.rows)
     if asked.picture is not None:
         picture(results, asked.picture)
-    if not asked.names or "live" in asked.names:
-        for sharing in (True, False):
-            for count in (10, 100) if sharing else (10,):
-                median, state = live(spark, [live_query(n) for n in range(count)], 20_000, 40, sharing=sharing)
-                how = "together" if sharing else "alone"
-                print(f"live      {count:>8} {how}: median epoch {median:.2f} s, state {state:,} bytes", flush=True)
     shutil.rmtree(folder)
     return 0
 
