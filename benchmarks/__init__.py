@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from benchmarks import w2, w3, w5
+from benchmarks import w1, w2, w3, w4, w5, w6, w7, w8, w9, w10, w11, w12, w14, w15
 from benchmarks.case import Case
 
-CASES: tuple[Case, ...] = (*w2.CASES, *w3.CASES, *w5.CASES)
+CASES: tuple[Case, ...] = tuple(
+    case for w in (w1, w2, w3, w4, w5, w6, w7, w8, w9, w10, w11, w12, w14, w15) for case in w.CASES
+)

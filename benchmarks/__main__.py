@@ -51,10 +51,11 @@ def arguments(given: Sequence[str]) -> argparse.Namespace:
 
 def table(results: Sequence[Result]) -> Table:
     shown = Table("workload", "case", title="seconds, the best of three; one run only where it took over a minute")
-    for column in ("rows", "ours", "peer", "ours ÷ peer", "floor", "answers"):
+    for column in ("rows", "ours", "peer", "ours ÷ peer", "target", "floor", "answers"):
         shown.add_column(column, justify="right")
     for r in results:
-        times = (f"{r.ours.best:.2f}", f"{r.peer.best:.2f}", f"{r.ratio:.2f}", f"{r.floor.best:.2f}")
+        target = "" if r.case.target is None else f"{r.case.target}"
+        times = (f"{r.ours.best:.2f}", f"{r.peer.best:.2f}", f"{r.ratio:.2f}", target, f"{r.floor.best:.2f}")
         equal = "equal" if r.equal else "[bold red]differ[/]"
         shown.add_row(r.case.workload, r.case.variant, f"{r.rows:,}", *times, equal)
     return shown

@@ -6,8 +6,9 @@ import hashlib
 import os
 import shutil
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 from pyspark.sql import DataFrame, SparkSession
 
@@ -27,6 +28,8 @@ class Dataset:
     name: str
     declared: str
     expressions: Callable[[int, int], list[str]]
+    options: dict[str, Any] = field(default_factory=dict, hash=False)
+    """Of `stream_from`, besides the timestamp."""
 
     def read(self, spark: SparkSession, rows: int, seed: int = SEED) -> DataFrame:
         """The table, from its files; they are written if they are not there."""
@@ -70,9 +73,9 @@ def simultaneous(rows: int, seed: int) -> str:
     return f"timestamp_micros({START} + ({micros}) DIV 1000 * 1000) AS ts"
 
 
-def distinct(rows: int, seed: int) -> str:
+def distinct(rows: int, seed: int, days: int = 1) -> str:
     """Timestamps over the day, microseconds, no two the same: each row draws from a part of the day of its own."""
-    step = max(1, DAY // rows)
+    step = max(1, days * DAY // rows)
     return f"timestamp_micros({START} + id * {step} + {drawn('ts', step, seed)}) AS ts"
 
 
@@ -85,10 +88,39 @@ def keyed(workload: str, key: str, keys: int) -> Dataset:
     return Dataset(workload, f"{key} INT, v DOUBLE, ts TIMESTAMP", expressions)
 
 
-def identified(workload: str, keys: int) -> Dataset:
+def identified(workload: str, keys: int, days: int = 1, salt: int = 0) -> Dataset:
     """Values of some keys, each with an id and a time of its own, so that "the last" is never in doubt."""
 
     def expressions(rows: int, seed: int) -> list[str]:
-        return [f"CAST({drawn('k', keys, seed)} AS INT) AS k", "id", value(seed), distinct(rows, seed)]
+        seed += salt
+        return [f"CAST({drawn('k', keys, seed)} AS INT) AS k", "id", value(seed), distinct(rows, seed, days)]
 
     return Dataset(workload, "k INT, id BIGINT, v DOUBLE, ts TIMESTAMP", expressions)
+
+
+def located(workload: str, salt: int = 0) -> Dataset:
+    """Places between 0 and 10 degrees east and north, with an id and a time of their own."""
+
+    def expressions(rows: int, seed: int) -> list[str]:
+        seed += salt
+        places = (f"CAST({drawn(name, 10_000_000, seed)} / 1e6D AS DOUBLE) AS {name}" for name in ("lon", "lat"))
+        return ["id", *places, distinct(rows, seed)]
+
+    return Dataset(workload, "id BIGINT, lon DOUBLE, lat DOUBLE, ts TIMESTAMP", expressions)
+
+
+def voyages(workload: str, ships: int) -> Dataset:
+    """Ships that go east by up to two kilometres from one report to the next; coordinates are whole metres."""
+
+    def expressions(rows: int, seed: int) -> list[str]:
+        nth = f"id DIV {ships}"
+        return [
+            f"CAST(id % {ships} AS INT) AS ship",
+            "id",
+            f"CAST(({nth}) * 1000 + {drawn('x', 1000, seed)} AS DOUBLE) AS x",
+            "0.0D AS y",
+            distinct(rows, seed),
+        ]
+
+    declared = "ship INT, id BIGINT, x DOUBLE, y DOUBLE, ts TIMESTAMP"
+    return Dataset(workload, declared, expressions, {"location": ("x", "y"), "planar": True})

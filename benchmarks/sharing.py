@@ -210,6 +210,8 @@ def show_live(spark: SparkSession, counts: Sequence[int], rows: int) -> list[Tim
     heads = {"queries": 18, "epoch": 9, "alone": 9, "all": 9, "alone ": 9, "ratio": 8, "state": 12, "alone  ": 12}
     print("".join(f"{name.strip():>{width}}" for name, width in heads.items()) + f"{'ratio':>8}")
     found = []
+    for sharing in (True, False):  # to warm Java up
+        live(spark, [live_query(n) for n in range(2)], 20 * RATE, sharing=sharing)
     for count in counts:
         together = live(spark, [live_query(n) for n in range(count)], rows, sharing=True)
         if count <= ALONE:

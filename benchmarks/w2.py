@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from pyspark.sql import DataFrame
 
 from astralq.timeline import Instant, duration
@@ -9,13 +11,16 @@ from benchmarks.case import Case
 from benchmarks.data import END, keyed
 
 AGGREGATES = "avg(v) AS mean, min(v) AS low, max(v) AS high, count(*) AS n"
+TARGETS = {1: 1.0, 10: 0.8, 60: 0.25, 360: 0.05}
+"""By overlap."""
 READINGS = keyed("W2", "k", keys=100)
 
 
 def case(size: int, slide: int) -> Case:
     """Windows of `size` seconds every `slide` seconds."""
 
-    def peer(s: DataFrame, _: int) -> DataFrame:
+    def peer(data: Mapping[str, DataFrame], _: int) -> DataFrame:
+        s = data["s"]
         return s.sparkSession.sql(
             f"""
             SELECT w.end AS t, k, mean, low, high, n
@@ -36,6 +41,7 @@ def case(size: int, slide: int) -> Case:
         until=Instant(END + duration(f"{size} s")),
         peer=peer,
         columns={"k": "INT", "mean": "DOUBLE", "low": "DOUBLE", "high": "DOUBLE", "n": "BIGINT"},
+        target=TARGETS.get(size // slide),
     )
 
 

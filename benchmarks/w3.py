@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from pyspark.sql import DataFrame
 
 from astralq.timeline import CHRONON, duration
@@ -11,11 +13,12 @@ from benchmarks.data import END, keyed
 RANGE = 60
 
 
-def peer(s: DataFrame, _: int) -> DataFrame:
+def peer(data: Mapping[str, DataFrame], _: int) -> DataFrame:
     """A row enters at its timestamp and is out one microsecond after the end of its range; NULL marks an exit.
 
     Rows of one instant have the same frame, so that of several only the first differs from the one before.
     """
+    s = data["s"]
     width = duration(f"{RANGE} s")
     return s.sparkSession.sql(
         f"""
@@ -45,5 +48,6 @@ CASES = (
         until=END,
         peer=peer,
         columns={"g": "INT", "mean": "DOUBLE"},
+        target=0.5,
     ),
 )

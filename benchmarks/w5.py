@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from pyspark.sql import DataFrame
 
 from astralq.timeline import duration
@@ -26,7 +28,8 @@ def look_back(rows: int, keys: int) -> int:
 def case(keys: int) -> Case:
     """The last ten of so many keys."""
 
-    def peer(s: DataFrame, rows: int) -> DataFrame:
+    def peer(data: Mapping[str, DataFrame], rows: int) -> DataFrame:
+        s = data["s"]
         # A row belongs to the minutes m at or after it with m − look-back < ts; until the day is that old, to all.
         first = f"(unix_micros(ts) + {MINUTE - 1}) DIV {MINUTE}"
         return s.sparkSession.sql(
@@ -56,6 +59,7 @@ def case(keys: int) -> Case:
         until=END,
         peer=peer,
         columns={"k": "INT", "id": "BIGINT", "v": "DOUBLE", "ts": "TIMESTAMP"},
+        target=0.5,
     )
 
 

@@ -21,7 +21,11 @@ SMALL = (w2.case(3600, 600), *w3.CASES, w5.case(keys=3))
 
 @pytest.mark.parametrize("case", CASES, ids=lambda c: c.name)
 def test_a_query_binds_to_a_stream_with_the_columns_that_are_compared(case: Case) -> None:
-    declared = f"CREATE STREAM s ({case.dataset.declared}) FROM parquet 's' TIMESTAMP BY ts;"
+    declared = "\n".join(
+        f"CREATE STREAM {name} ({dataset.declared}) FROM parquet '{name}' TIMESTAMP BY ts"
+        + (" LOCATION BY (x, y) PLANAR;" if dataset.options else ";")
+        for name, dataset in case.streams.items()
+    )
     operator = read_script(f"{declared}\n{case.query};").queries[0].operator
     assert operator.kind is Kind.STREAM
     assert {a.name: str(a.type) for a in operator.schema} == case.columns
@@ -47,7 +51,9 @@ def test_answers_that_differ_are_told_and_their_times_not_written(
 ) -> None:
     def measured(_: Any, case: Case, rows: int) -> Result:
         wrong = case.name == "W2/600/60"
-        ours, peer, floor = (Side(lambda: None, 1.5, (9 if wrong and k == 0 else 10, 77)) for k in range(3))
+        ours, peer, floor = (
+            Side(lambda: None, lambda _: None, 1.5, (9 if wrong and k == 0 else 10, 77)) for k in range(3)
+        )
         return Result(case, rows, ours, peer, floor)
 
     monkeypatch.setattr(__main__, "measure", measured)

@@ -6,6 +6,7 @@ import io
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from importlib.metadata import version
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -13,7 +14,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from astralq.cli.answers import Question
-from astralq.cli.engines import ENGINES, SparkEngine, engine_named
+from astralq.cli.engines import ENGINES, SparkEngine, SparkPlace, engine_named, reads_little
 from astralq.cli.formats import BY_SUFFIX, FORMATS
 from astralq.cli.output import write_all
 from astralq.cli.run import Output, questions_of, run_all, spare_inputs
@@ -89,6 +90,9 @@ Without = Annotated[
     list[str] | None, typer.Option(metavar="LAW", help="Leave a law out.", callback=lambda names: _known_laws(names))
 ]
 NoSharing = Annotated[bool, typer.Option("--no-sharing", help="Answer each query for itself.")]
+Master = Annotated[str | None, typer.Option(metavar="M", help="Spark's master.")]
+Conf = Annotated[list[str] | None, typer.Option(metavar="K=V", help="A setting of Spark.", callback=_pairs)]
+Remote = Annotated[str | None, typer.Option(metavar="URL", help="A Spark Connect server, sc://host:port.")]
 Dialect = Annotated[
     str | None,
     typer.Option(metavar="D", help=" | ".join(DIALECTS), callback=_one_of("dialect", DIALECTS)),
@@ -140,15 +144,16 @@ def run(
     no_laws: NoLaws = False,
     without: Without = None,
     no_sharing: NoSharing = False,
-    master: Annotated[str | None, typer.Option(metavar="M", help="Spark's master.")] = None,
-    conf: Annotated[list[str] | None, typer.Option(metavar="K=V", help="A setting of Spark.", callback=_pairs)] = None,
+    master: Master = None,
+    conf: Conf = None,
+    remote: Remote = None,
 ) -> None:
     """Answer the queries of files; - is standard input."""
     if at is not None and until is not None:
         raise typer.BadParameter("give either --at or --until, not both", param_hint="--at")
     moments = (_moment("--at", at), _moment("--until", until))
-    _check_engine(engine, master, conf or [])
-    asked = engine_named(engine, master, conf or [], not no_laws, without or (), not no_sharing)
+    _check_engine(engine, master, conf or [], remote)
+    where = _where(master, conf, remote)
     chosen = format_ or (BY_SUFFIX.get(out.suffix.lower()) if out is not None else None) or "table"
     if chosen == "parquet" and out is None:
         raise typer.BadParameter("parquet is written to a file; add --out PATH", param_hint="--format")
@@ -159,6 +164,8 @@ def run(
         sinks = [q.folder / q.statement.sink.path for q in asked_of if q.statement.sink is not None]
         spare_inputs(sources, [*sinks, *([out] if out is not None else [])])
         output = Output(chosen, time, out, len(printed) > 1, len(files) > 1)
+        where = replace(where, little=reads_little(asked_of))
+        asked = engine_named(engine, where, not no_laws, without or (), not no_sharing)
         answered = run_all(asked, asked_of, output)
     if not answered:
         raise typer.Exit(2)
@@ -186,8 +193,8 @@ def start(
     no_laws: NoLaws = False,
     without: Without = None,
     no_sharing: NoSharing = False,
-    master: Annotated[str | None, typer.Option(metavar="M", help="Spark's master.")] = None,
-    conf: Annotated[list[str] | None, typer.Option(metavar="K=V", help="A setting of Spark.", callback=_pairs)] = None,
+    master: Master = None,
+    conf: Conf = None,
 ) -> None:
     """Answer the queries of a file for as long as their sources go on."""
     from astralq.cli.live import Printed, ProgressReporter
@@ -223,16 +230,17 @@ def explain(
     json: Annotated[bool, typer.Option("--json", help="The same as JSON, for programs.")] = False,
     no_laws: NoLaws = False,
     without: Without = None,
-    master: Annotated[str | None, typer.Option(metavar="M", help="Spark's master.")] = None,
-    conf: Annotated[list[str] | None, typer.Option(metavar="K=V", help="A setting of Spark.", callback=_pairs)] = None,
+    master: Master = None,
+    conf: Conf = None,
+    remote: Remote = None,
 ) -> None:
     """Show the plans of a file's queries; - is standard input."""
     from astralq.cli.explain import Explained, as_text, json_text
 
     with _reported_errors():
         (source,) = read_all([file], dialect, asked=True)
-        settings = tuple(pair.partition("=")[::2] for pair in conf or [])
-        engine = SparkEngine(master, settings, not no_laws, tuple(without or ())) if spark else None
+        where = _where(master, conf, remote)
+        engine = SparkEngine(where, not no_laws, tuple(without or ())) if spark else None
         explained: list[Explained] = []
         for k, query in enumerate(source.script.queries):
             with errors_of(file):
@@ -274,13 +282,46 @@ def laws(
             raise typer.Exit(1)
 
 
+server_commands = typer.Typer(no_args_is_help=True, rich_markup_mode=None)
+app.add_typer(server_commands, name="server", help="Keep a Spark of this machine warm, for run and explain.")
+
+
+@server_commands.command("start", epilog="Example: astralq server start --conf spark.driver.memory=4g")
+def server_start(master: Master = None, conf: Conf = None) -> None:
+    """Start a server; run and explain use it as long as it runs."""
+    from astralq.cli import server
+
+    with _reported_errors():
+        print(server.start(master, conf or []))
+
+
+@server_commands.command("status", epilog="Example: astralq server status")
+def server_status() -> None:
+    """Show whether a server runs, since when, how long nobody used it, and its memory; the status is 1 if none runs."""
+    from astralq.cli import server
+
+    with _reported_errors():
+        said = server.status()
+        print(said or "no server is running")
+    raise typer.Exit(0 if said else 1)
+
+
+@server_commands.command("stop", epilog="Example: astralq server stop")
+def server_stop() -> None:
+    """Stop the server."""
+    from astralq.cli import server
+
+    with _reported_errors():
+        print(server.stop())
+
+
 @app.command(epilog="Example: astralq demo --keep ocean")
 def demo(
     rows: Annotated[int, typer.Option(metavar="N", help="About how many measures there are.", min=1)] = 20_000,
     keep: Annotated[
         Path | None, typer.Option(metavar="DIR", help="Keep the data and the queries, to play with.")
     ] = None,
-    master: Annotated[str | None, typer.Option(metavar="M", help="Spark's master.")] = None,
+    master: Master = None,
 ) -> None:
     """Ask an ocean of buoys, and answer live for ten seconds."""
     from astralq.cli.demo.show import show_all
@@ -340,9 +381,15 @@ def _moment(option: str, value: str | None) -> Instant | None:
         raise typer.BadParameter(f"{e.message}; {e.hint}" if e.hint else e.message, param_hint=option) from None
 
 
-def _check_engine(engine: str, master: str | None, conf: list[str]) -> None:
+def _where(master: str | None, conf: list[str] | None, remote: str | None) -> SparkPlace:
+    if remote is not None and master is not None:
+        raise typer.BadParameter("give either --master or --remote, not both", param_hint="--remote")
+    return SparkPlace(master, tuple(pair.partition("=")[::2] for pair in conf or []), remote)
+
+
+def _check_engine(engine: str, master: str | None, conf: list[str], remote: str | None) -> None:
     if engine == "spark":
         return
-    for option, given in (("--master", master), ("--conf", conf)):
+    for option, given in (("--master", master), ("--conf", conf), ("--remote", remote)):
         if given:
             raise typer.BadParameter(f"{option} is for Spark, and the engine is the model", param_hint=option)

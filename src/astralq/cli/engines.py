@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
@@ -17,6 +18,7 @@ from astralq.cli.answers import Question
 from astralq.cli.scripts import shown
 from astralq.errors import AstralError, DataError
 from astralq.io.files import described, find_files, read_sensor, read_sources
+from astralq.io.formats import SUFFIXES
 from astralq.io.parquet import footers
 from astralq.model import run, set_aside, state
 from astralq.model.sources import acquire
@@ -26,7 +28,7 @@ from astralq.schema import Attribute
 from astralq.timeline import EPOCH, BatchId, Instant
 
 if TYPE_CHECKING:
-    from pyspark.sql import DataFrame
+    from pyspark.sql import DataFrame, SparkSession
 
     from astralq.plan.explain import Explanation
     from astralq.plan.facts import Times
@@ -34,6 +36,8 @@ if TYPE_CHECKING:
     from astralq.spark.together import Together
 
 ENGINES = ("spark", "model")
+LITTLE = 2_000_000
+"""Bytes of text; some twenty thousand rows."""
 
 
 class CommandEngine(Protocol):
@@ -48,18 +52,36 @@ class CommandEngine(Protocol):
         """Whether a query that failed can be answered again, for itself: what it shared may have failed."""
 
 
+@dataclass(frozen=True)
+class SparkPlace:
+    """Which Spark a command uses: one that it starts, the warm server if it fits, or a remote one."""
+
+    master: str | None = None
+    conf: tuple[tuple[str, str], ...] = ()
+    remote: str | None = None
+    own: bool = False  # a continuous run needs a Spark of its own
+    little: bool = False  # whether little is read
+
+    def session(self) -> SparkSession:
+        from astralq.spark import server
+        from astralq.spark.session import INTERPRETED, connected, session
+
+        conf = {**(INTERPRETED if self.little else {}), **dict(self.conf)}
+        if self.remote is not None:
+            return connected(self.remote, conf)
+        if not self.own and (found := server.running()) is not None:
+            misfit = next(found.misfits(self.master, conf), None)
+            if misfit is None:
+                return found.session(conf)
+            print(f"astralq: the server is not used: {misfit}", file=sys.stderr)
+        return session(self.master, conf)
+
+
 def engine_named(
-    name: str,
-    master: str | None,
-    conf: Sequence[str],
-    laws: bool = True,
-    without: Sequence[str] = (),
-    sharing: bool = True,
+    name: str, where: SparkPlace, laws: bool = True, without: Sequence[str] = (), sharing: bool = True
 ) -> CommandEngine:
-    """The engine with its settings, k=v; the model knows no laws, and shares nothing."""
-    if name == "model":
-        return ModelEngine()
-    return SparkEngine(master, tuple(pair.partition("=")[::2] for pair in conf), laws, tuple(without), sharing)
+    """The engine with its settings; the model knows no laws, and shares nothing."""
+    return ModelEngine() if name == "model" else SparkEngine(where, laws, tuple(without), sharing)
 
 
 def _wants_state(question: Question) -> bool:
@@ -93,8 +115,7 @@ class ModelEngine:
 class SparkEngine:
     """Spark, started when the first query needs it."""
 
-    master: str | None = None
-    conf: tuple[tuple[str, str], ...] = ()
+    where: SparkPlace = field(default_factory=SparkPlace)
     laws: bool = True
     without: tuple[str, ...] = ()
     sharing: bool = True
@@ -113,9 +134,8 @@ class SparkEngine:
     @cached_property
     def engine(self) -> Any:
         from astralq.spark import Engine
-        from astralq.spark.session import session
 
-        return Engine(session(self.master, dict(self.conf)), laws=self.laws, without=self.without)
+        return Engine(self.where.session(), laws=self.laws, without=self.without)
 
     def share(self, questions: Sequence[Question]) -> None:
         from astralq.plan.facts import Facts
@@ -196,11 +216,8 @@ class SparkEngine:
         assert batch.optimized is not None
         return Explanation(batch.optimized, plan, query.t0, batch.facts.rows, physical)
 
-    @property
-    def _cores(self) -> int:
-        return int(self.engine.spark.sparkContext.defaultParallelism)
-
     def _frames(self, question: Question) -> dict[str, DataFrame]:
+        from astralq.spark.session import parallelism
         from astralq.spark.sources.files import read_frame
         from astralq.spark.sources.sensed import sensed_frame
 
@@ -216,8 +233,10 @@ class SparkEngine:
                 continue
             if (question.folder, op) not in self._read:
                 df = read_frame(self.engine.spark, op, question.folder)
-                # Text is parsed once, however often plans read it; a packed file comes as one part.
-                self._read[question.folder, op] = df.repartition(self._cores).persist() if _is_text(op) else df
+                if _is_text(op) and not self.where.little:
+                    # Text is parsed once, however often plans read it; a packed file comes as one part.
+                    df = df.repartition(parallelism(self.engine.spark)).persist()
+                self._read[question.folder, op] = df
             found[op.name] = self._read[question.folder, op]
         return found
 
@@ -249,6 +268,22 @@ def rows_in_footers(question: Question) -> dict[str, int]:
         return {name: times.rows for (name, _), times in _times_in_footers(question).items()}
     except DataError:
         return {}
+
+
+def reads_little(questions: Sequence[Question]) -> bool:
+    """Whether queries read so little that starting takes longer than running: by the sizes of their files."""
+    size = 0
+    try:
+        for q in questions:
+            for op in sources_of(q.statement.operator):
+                if isinstance(op, SensedSource) or op.origin is None or op.origin.format not in SUFFIXES:
+                    continue
+                files = find_files(op.origin, q.folder, described(op))
+                # A row takes about so many bytes of text, and of parquet less.
+                size += sum(f.path.stat().st_size for f in files) * (1 if _is_text(op) else 10)
+    except (AstralError, OSError):
+        return False  # what is wrong is told when it is read
+    return size <= LITTLE
 
 
 def _is_text(source: StreamSource | RelationSource) -> bool:

@@ -4,17 +4,14 @@ from __future__ import annotations
 
 from pyspark.sql import SparkSession
 
+from astralq.spark.session import INTERPRETED
+
 LARGE = 100_000
 """From so many rows on, code generation pays off."""
 
 _QUICK = {
-    # Every epoch has another plan, because its instants are literals: compiling would take longer than running.
-    "spark.sql.codegen.wholeStage": "false",
-    "spark.sql.codegen.factoryMode": "NO_CODEGEN",
-    "spark.sql.subexpressionElimination.enabled": "false",
-    # Plan once: the sizes of small tables tell the optimizer nothing.
-    "spark.sql.adaptive.enabled": "false",
-    "spark.sql.constraintPropagation.enabled": "false",
+    # Every epoch has another plan, because its instants are literals.
+    **INTERPRETED,
     # No _SUCCESS files: nothing reads them in a checkpoint.
     "mapreduce.fileoutputcommitter.marksuccessfuljobs": "false",
 }

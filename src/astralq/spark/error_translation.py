@@ -7,7 +7,6 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from py4j.protocol import Py4JError, Py4JJavaError
 from pyspark.errors import PySparkException
 
 from astralq.errors import AstralError, EngineError, EvaluationError
@@ -33,8 +32,18 @@ def translated_errors() -> Iterator[None]:
         yield
     except AstralError:
         raise
-    except (PySparkException, Py4JError) as e:
+    except Exception as e:
+        if not _is_of_spark(e):
+            raise
         raise translate_error(e) from e
+
+
+def _is_of_spark(error: Exception) -> bool:
+    """What Spark raises, and what the ways to it raise: Java's gateway, and that of Spark Connect. A client has
+    but one of these packages."""
+    return isinstance(error, PySparkException) or any(
+        c.__module__.split(".")[0] in ("py4j", "grpc") for c in type(error).__mro__
+    )
 
 
 def _chain(thrown: Any) -> str:
@@ -48,18 +57,21 @@ def _chain(thrown: Any) -> str:
 
 def translate_error(error: BaseException) -> AstralError:
     """The error of a failed query in one line, with a hint where we have one."""
-    text = _chain(error.java_exception) if isinstance(error, Py4JJavaError) else str(error)
+    thrown = getattr(error, "java_exception", None)  # of a Py4JJavaError
+    text = str(error) if thrown is None else _chain(thrown)
     if _DISK_FULL in text or _DISK_FULL in _chain(getattr(error, "_origin", None)):
         return EngineError("a disk that Spark writes to is full", hint="make room, then start again: nothing is lost")
+    if "Traceback (most recent call last)" in text:
+        # Of a traceback in a Python worker the last line says what went wrong.
+        lines = [line for line in text.splitlines() if line.strip() and "SQLSTATE" not in line and line[:1] != "\t"]
+        return EngineError(f"Spark gave up in Python: {lines[-1].strip()}")
     condition = None
     for condition in _CONDITION.finditer(text):
         if condition[1].split(".")[0] not in ("TASK_WRITE_FAILED", "FAILED_EXECUTE_UDF"):
             break
     if condition is None:
         lines = text.strip().splitlines() or [type(error).__name__]
-        # Of a traceback in a Python worker the last line says what went wrong.
-        reason = lines[-1] if "Traceback" in text else lines[0]
-        return EngineError(f"Spark gave up: {reason.strip()}")
+        return EngineError(f"Spark gave up: {lines[0].strip()}")
     name, message = condition[1], " ".join(condition[2].split())
     if name == "USER_RAISED_EXCEPTION":
         return EvaluationError(message)

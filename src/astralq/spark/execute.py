@@ -10,10 +10,10 @@ import threading
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Protocol
+from uuid import uuid4
 
 from pyspark import StorageLevel
-from pyspark.errors import PySparkException
-from pyspark.sql import DataFrame, Observation, SparkSession
+from pyspark.sql import DataFrame, Observation, SparkSession, Window
 from pyspark.sql import functions as F  # noqa: N812
 
 from astralq.plan.facts import Row
@@ -36,8 +36,11 @@ from astralq.plan.table import (
     Where,
 )
 from astralq.spark.columns import col, lit
+from astralq.spark.session import is_remote
 
 _NO_LIMIT = 2**31 - 1
+DEEP = 40
+"""Steps one over the other that are sent to a server at once; each is two messages, one in the other."""
 
 
 class Rows(Protocol):
@@ -72,14 +75,30 @@ class Execution:
     materialized: list[DataFrame] = field(default_factory=list)  # what is computed once, for those who look at plans
     _frames: dict[str, DataFrame] = field(default_factory=dict)  # by the tables' digests
     _written: dict[str, DataFrame] = field(default_factory=dict)  # state tables, by their names
+    _depths: dict[str, int] = field(default_factory=dict)  # of what is sent to a server, by the tables' digests
     _locks: dict[str, threading.Lock] = field(default_factory=dict)
 
     def frame(self, table: Table) -> DataFrame:
         """The DataFrame of a table; nothing is computed but what has to be written."""
         for node in table.walk():
             if node.digest not in self._frames:
-                self._frames[node.digest] = self._translated(node)
+                self._frames[node.digest] = self._shallow(node, self._translated(node))
         return self._frames[table.digest]
+
+    def _shallow(self, table: Table, df: DataFrame) -> DataFrame:
+        """Spark Connect sends plans as nested messages, of which there may be a hundred one in the other: a plan that
+        comes near that is left with the server as a view, and goes on from there."""
+        if not is_remote(self.session):
+            return df
+        starts = isinstance(table, Materialize | Keep)
+        below = 0 if starts else max((self._depths[c.digest] for c in table.children), default=0)
+        depth = below + (len(table.children) + 4 if isinstance(table, Scan | Union | Join | Index | Values) else 1)
+        self._depths[table.digest] = depth if depth < DEEP else 1
+        if depth < DEEP:
+            return df
+        name = f"astralq_{uuid4().hex}"
+        df.createOrReplaceTempView(name)
+        return self.session.table(name)
 
     def measure(self, tables: Sequence[Table]) -> list[list[Row]]:
         """The rows of small tables, all of them in as few jobs as possible: those of single rows in one, where they
@@ -188,7 +207,7 @@ class Execution:
             gathered = child.coalesce(1) if self.one_partition else child.repartition(1)
             place = F.monotonically_increasing_id()
             return gathered.sortWithinPartitions(*by).withColumn(table.name, place)
-        return child.sort(*by).zipWithIndex(table.name)
+        return numbered(child.sort(*by), table.name)
 
     def _materialized(self, df: DataFrame) -> DataFrame:
         """Rows are kept on the executors, twice, so that one of them can be lost; where the session has a checkpoint
@@ -201,12 +220,26 @@ class Execution:
         return self._gathered(kept)
 
 
+def numbered(ordered: DataFrame, name: str) -> DataFrame:
+    """Rows with their places 0, 1, 2, … in the order that they have."""
+    if hasattr(ordered, "zipWithIndex"):
+        return ordered.zipWithIndex(name)
+    # Before Spark 4.2: places inside of partitions, and how many rows the partitions before have. Both are of one
+    # computation: where partitions end is drawn at random.
+    within, part = F.monotonically_increasing_id(), F.spark_partition_id()
+    placed = ordered.withColumns({"_within": within, "_part": part}).localCheckpoint(eager=False)
+    before = Window.orderBy("_p").rowsBetween(Window.unboundedPreceding, -1)
+    sizes = placed.groupBy(F.col("_part").alias("_p")).agg(F.count(F.lit(1)).alias("_size"))
+    first = sizes.select("_p", F.coalesce(F.sum("_size").over(before), F.lit(0)).alias("_first"))
+    joined = placed.join(F.broadcast(first), F.col("_part") == F.col("_p"))
+    place = F.col("_first") + F.col("_within").bitwiseAND((1 << 33) - 1)
+    return joined.select(*ordered.columns, place.alias(name))
+
+
 def _named(text: str, name: str) -> str:
     return name if text == name else f"{text} AS `{name.replace('`', '``')}`"
 
 
 def _has_checkpoint_directory(session: SparkSession) -> bool:
-    try:
-        return session.sparkContext.getCheckpointDir() is not None
-    except PySparkException:  # Spark Connect has no context, and so none that could be asked
-        return False
+    """Spark Connect has no context that could be asked."""
+    return not is_remote(session) and session.sparkContext.getCheckpointDir() is not None

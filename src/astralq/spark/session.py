@@ -18,23 +18,47 @@ from pyspark.sql import SparkSession
 
 from astralq.errors import AstralError
 
-SETTINGS = {
-    "spark.sql.session.timeZone": "UTC",
-    "spark.sql.ansi.enabled": "true",
-    "spark.sql.shuffle.partitions": "8",
+OF_SPARK = {
     "spark.ui.enabled": "false",
     "spark.ui.showConsoleProgress": "false",
     "spark.log.level": "OFF",
-    # What is computed once is kept on two executors (context.py): each has to know soon that there is another one.
+    # What is computed once is kept on two executors (execute.py): each has to know soon that there is another one.
     "spark.storage.cachedPeersTtl": "1000",
+    # Where a column was made in Python is asked of the interpreter for each of them: most of the time of planning.
+    "spark.python.sql.dataFrameDebugging.enabled": "false",
+}
+"""Settings of a Spark that we start; its sessions cannot change them."""
+
+OF_SESSION = {
+    "spark.sql.session.timeZone": "UTC",
+    "spark.sql.ansi.enabled": "true",
     # Few rows are computed in one partition. Spark does not know how small tables are that come from Python or from
     # memory, takes them to be endless, and would shuffle them for each join.
     "spark.sql.maxSinglePartitionBytes": str(2**63 - 1),
     # Timestamps that every reader of Parquet knows.
     "spark.sql.parquet.outputTimestampType": "TIMESTAMP_MICROS",
-    # Where a column was made in Python is asked of the interpreter for each of them: most of the time of planning.
-    "spark.python.sql.dataFrameDebugging.enabled": "false",
 }
+"""Settings of a session of ours, wherever its Spark is."""
+
+SETTINGS = {
+    **OF_SPARK,
+    **OF_SESSION,
+    "spark.sql.shuffle.partitions": "8",
+}
+
+INTERPRETED = {
+    # Over few rows, to compile a plan takes longer than to run it.
+    "spark.sql.codegen.wholeStage": "false",
+    "spark.sql.codegen.factoryMode": "NO_CODEGEN",
+    "spark.sql.subexpressionElimination.enabled": "false",
+    # Plan once: the sizes of small tables tell the optimizer nothing.
+    "spark.sql.adaptive.enabled": "false",
+    "spark.sql.constraintPropagation.enabled": "false",
+}
+"""Settings of a session that reads few rows."""
+
+
+_REMOTE = "is a server running there? an address is sc://host:port"
 
 
 class SparkError(AstralError):
@@ -71,6 +95,37 @@ def session(master: str | None = None, conf: Mapping[str, str] | None = None) ->
             lines = [line for line in said.read().splitlines() if "WARN" not in line and line.strip()]
             reason = "\n".join([str(e).splitlines()[0], *lines[-5:]])
             raise SparkError(f"Spark cannot be started: {reason}") from None
+
+
+def connected(url: str, conf: Mapping[str, str] | None = None) -> SparkSession:
+    """A session of a Spark that runs elsewhere, by its address (sc://host:port); its SQL is UTC and ANSI."""
+    try:
+        found: SparkSession = SparkSession.builder.remote(url).create()
+        found.conf.get("spark.sql.ansi.enabled")  # is it there?
+    except ImportError as e:
+        raise SparkError(
+            f"Spark Connect needs packages that are not there: {e}", hint='pip install "astralq[connect]"'
+        ) from None
+    except PySparkException as e:
+        raise SparkError(f"{url}: {str(e).strip().splitlines()[0]}", hint=_REMOTE) from None
+    try:
+        for name, value in {**OF_SESSION, **(conf or {})}.items():
+            found.conf.set(name, value)
+    except PySparkException as e:
+        raise SparkError(f"{url}: {str(e).strip().splitlines()[0]}") from None
+    return found
+
+
+def is_remote(session: SparkSession) -> bool:
+    """Whether a session is one of Spark Connect, which has neither a context nor Java objects."""
+    return type(session).__module__.startswith("pyspark.sql.connect")
+
+
+def parallelism(session: SparkSession) -> int:
+    """How many tasks run at once, as far as a session says."""
+    if is_remote(session):
+        return int(session.conf.get("spark.sql.shuffle.partitions") or 1)
+    return int(session.sparkContext.defaultParallelism)
 
 
 @contextmanager

@@ -19,7 +19,7 @@ from astralq.cli.demo.live import run_live
 from astralq.cli.demo.ocean import LATENESS, Ocean
 from astralq.cli.demo.pictures import bars, track_map
 from astralq.cli.demo.questions import DECLARED, LIVE, QUESTIONS, Asked
-from astralq.cli.engines import SparkEngine
+from astralq.cli.engines import SparkEngine, SparkPlace
 from astralq.cli.formats import aligned
 from astralq.cli.live import Printed
 from astralq.cli.progress import progress
@@ -46,7 +46,9 @@ def show_all(rows: int, keep: Path | None, master: str | None) -> None:
             (folder / f"{asked.name}.aql").write_text(asked.text, encoding="utf-8")
         live = DECLARED.replace("'measures'", "'arriving'") + "\n" + LIVE + "\n"
         (folder / "9_live.aql").write_text(live, encoding="utf-8")
-        shown = _Shown(folder, SparkEngine(master), Console(highlight=False, markup=False, emoji=False))
+        shown = _Shown(
+            folder, SparkEngine(SparkPlace(master, own=True)), Console(highlight=False, markup=False, emoji=False)
+        )
         shown.world(ocean, written)
         for k, asked in enumerate(QUESTIONS, start=1):
             shown.question(k, asked)

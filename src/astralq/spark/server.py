@@ -1,0 +1,163 @@
+"""A warm Spark: Spark's own persistent local Connect server, found, started, watched and stopped.
+
+`pyspark.sql.connect.local_server` starts it, gives it a token, and keeps where it is in a file that only its user can
+read; that file is in a folder of ours. Spark compares nothing but versions before it uses a server again; what else has
+to fit is compared here.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+import time
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from pyspark.errors import PySparkException
+from pyspark.sql import SparkSession
+
+from astralq.spark.session import OF_SPARK, SETTINGS, SparkError, connected
+
+LOCAL = "local[*]"
+PATIENCE = 20.0
+"""Seconds in which a server has to end that is stopped."""
+
+
+@dataclass(frozen=True)
+class Server:
+    """A server that runs, and what it was started with."""
+
+    url: str
+    token: str
+    pid: int
+    started: float
+    """In seconds since the epoch."""
+    master: str
+    python: str
+    """Of its workers, which test regions."""
+    conf: Mapping[str, str]
+
+    @property
+    def last_used(self) -> float:
+        """When a command last used it, in seconds since the epoch."""
+        used = _file().with_suffix(".used")
+        return max(self.started, used.stat().st_mtime if used.exists() else 0.0)
+
+    @property
+    def memory(self) -> int | None:
+        """How many bytes it holds, where the system tells."""
+        try:
+            pages = int(Path(f"/proc/{self.pid}/statm").read_text().split()[1])
+        except (OSError, ValueError, IndexError):
+            return None
+        return pages * os.sysconf("SC_PAGE_SIZE")
+
+    def session(self, conf: Mapping[str, str]) -> SparkSession:
+        """A session of its own in the server."""
+        os.environ["SPARK_CONNECT_AUTHENTICATE_TOKEN"] = self.token
+        _file().with_suffix(".used").touch()
+        return connected(self.url, {**{k: v for k, v in SETTINGS.items() if k not in OF_SPARK}, **conf})
+
+    def misfits(self, master: str | None, conf: Mapping[str, str]) -> Iterator[str]:
+        """What a run asks for and the server has not: another master, settings of Spark that are not a session's, and
+        the Python of its workers."""
+        if master not in (None, self.master):
+            yield f"its master is {self.master}, and {master} is asked for"
+        if self.python != sys.executable:
+            yield f"its Python is {self.python}, and this one is {sys.executable}"
+        for name, value in conf.items():
+            there = self.conf.get(name)
+            if there != value and not name.startswith("spark.sql."):
+                yield f"its {name} is {there or 'not set'}, and {value} is asked for"
+
+
+def running() -> Server | None:
+    """The server that runs and that this version of Spark can use, if there is one."""
+    if not _file().exists():
+        return None
+    with _known() as known:
+        if known is None or not known.is_reusable():
+            return None
+        return Server(known.url, known.token, known.pid, **json.loads(_settings().read_text()))
+
+
+def start(master: str | None = None, conf: Mapping[str, str] | None = None) -> Server:
+    """Starts a server, which must not run already."""
+    if (found := running()) is not None:
+        raise SparkError(f"a server is running already, at {found.url}", hint="stop it first: astralq server stop")
+    master = master or LOCAL
+    if not master.startswith("local"):
+        raise SparkError(
+            f"the server is one for this machine, and the master is {master}", hint="use --master local[*]"
+        )
+    with _known() as known:
+        if known is None:
+            raise SparkError(
+                "a server needs Spark 4.3 and the packages of Spark Connect", hint='pip install "astralq[connect]"'
+            )
+        settings = {**SETTINGS, **(conf or {})}
+        os.environ["PYSPARK_PYTHON"] = sys.executable  # its workers need this environment's packages
+        given = {"started": time.time(), "master": master, "python": sys.executable, "conf": dict(conf or {})}
+        _settings().write_text(json.dumps(given))
+        try:
+            known.reuse_or_start(master, settings)
+        except PySparkException as e:
+            raise SparkError(f"the server cannot be started: {str(e).strip().splitlines()[0]}") from None
+    found = running()
+    if found is None:
+        raise SparkError("the server has started, and cannot be reached", hint="astralq server stop, and try again")
+    return found
+
+
+def stop() -> Server | None:
+    """Stops the server; which one it was."""
+    found = running()
+    with _known() as known:
+        if known is None:
+            return None
+        if known.stop() is None:
+            raise SparkError("whether the server is still the one that was started cannot be seen", hint="try again")
+    deadline = time.monotonic() + PATIENCE
+    while found is not None and _is_alive(found.pid):
+        if time.monotonic() > deadline:
+            raise SparkError(f"the server has not ended in {PATIENCE:.0f} s", hint=f"kill -9 {found.pid}")
+        time.sleep(0.05)
+    return found
+
+
+def _file() -> Path:
+    """Where Spark keeps how its server is reached: it holds a token, so that the folder is the user's alone."""
+    given = os.environ.get("SPARK_LOCAL_CONNECT_DISCOVERY")
+    if given:
+        return Path(given).absolute()
+    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "astralq" / "server" / "connect.json"
+
+
+def _settings() -> Path:
+    return _file().with_suffix(".settings.json")
+
+
+def _is_alive(pid: int) -> bool:
+    try:
+        os.kill(pid, 0)
+    except OSError:
+        return False
+    return True
+
+
+@contextmanager
+def _known() -> Iterator[Any]:
+    """What Spark knows of its server, while nobody else can change it; None where this Spark has no such server."""
+    try:
+        from pyspark.sql.connect.local_server import Discovery, LocalConnectServer
+    except (ImportError, PySparkException):  # before 4.3, or without the packages of Spark Connect
+        yield None
+        return
+    folder = _file().parent
+    folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+    with Discovery(str(_file())) as discovery:
+        yield LocalConnectServer(discovery)
