@@ -5,13 +5,14 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
 
 import pytest
 from hypothesis import HealthCheck, settings
 from pyspark.sql import SparkSession
 
-from astralq.spark import Engine
+from astralq.spark import Engine, server
 from astralq.spark.session import SETTINGS, session
 
 _quiet = [HealthCheck.too_slow, HealthCheck.data_too_large, HealthCheck.filter_too_much]
@@ -23,6 +24,7 @@ settings.load_profile("default")
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--scale", action="store_true", help="also what needs the machine for itself")
     parser.addoption("--trials", type=int, default=40, help="how many generated queries both engines answer")
+    parser.addoption("--connect", action="store_true", help="over Spark Connect: for tests of batch queries")
     parser.addoption("--seed", type=int, default=0, help="the first seed of generated queries")
 
 
@@ -117,8 +119,14 @@ ROOMY = {
 
 
 @pytest.fixture(scope="session")
-def spark() -> Iterator[SparkSession]:
+def spark(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
     """On two cores, with one partition: the data of tests are small, and most of the time is planning."""
+    if request.config.getoption("--connect"):
+        os.environ["SPARK_LOCAL_CONNECT_DISCOVERY"] = str(tmp_path_factory.mktemp("server") / "connect.json")
+        started = server.start("local[2]", ROOMY)
+        yield started.session(TINY)
+        server.stop()
+        return
     found = session("local[2]", TINY | ROOMY)
     yield found
     found.stop()

@@ -22,6 +22,7 @@ from astralq.runtime.sinks import CallbackSink, Sink, sink_of
 from astralq.runtime.text import write_text_file
 from astralq.spark.engine import Engine as BatchEngine
 from astralq.spark.engine import Moment
+from astralq.spark.session import is_remote
 from astralq.timeline import duration, instant
 
 SinkLike = str | Callable[[DataFrame, int], None] | Sink
@@ -71,6 +72,11 @@ class Engine(BatchEngine):
         in the answer as _n) and its number; a query text may name its own with INSERT INTO. Sources are declared in
         the text, or streaming DataFrames by name. With the same checkpoint the run resumes where it stopped.
         """
+        if is_remote(self.spark):
+            raise PlanError(
+                "continuous queries need a classic session, and this is one of Spark Connect",
+                hint="run them where the driver is, with astralq start or spark-submit",
+            )
         settings = Settings(duration(trigger), None if idle is None else duration(idle), once)
         report = on_progress if on_progress is not None else lambda _: None
         run = ContinuousRun(self.spark, Path(checkpoint), settings, on_progress=report, on_failure=_warn)

@@ -63,18 +63,19 @@ class SparkPlace:
     little: bool = False  # whether little is read
 
     def session(self) -> SparkSession:
-        from astralq.spark import server
+        from astralq.spark.server import warm_session
         from astralq.spark.session import INTERPRETED, connected, session
 
-        conf = {**(INTERPRETED if self.little else {}), **dict(self.conf)}
+        conf = dict(self.conf)
         if self.remote is not None:
-            return connected(self.remote, conf)
-        if not self.own and (found := server.running()) is not None:
-            misfit = next(found.misfits(self.master, conf), None)
-            if misfit is None:
-                return found.session(conf)
-            print(f"astralq: the server is not used: {misfit}", file=sys.stderr)
-        return session(self.master, conf)
+            return connected(self.remote, {**(INTERPRETED if self.little else {}), **conf})
+        if self.own:
+            return session(self.master, conf)
+        return warm_session(self.master, conf, little=self.little, tell=_tell)
+
+
+def _tell(message: str) -> None:
+    print(f"astralq: {message}", file=sys.stderr)
 
 
 def engine_named(

@@ -24,6 +24,7 @@ from astralq.plan.explain import Explanation
 from astralq.plan.facts import FEW_ROWS, Facts, Times
 from astralq.plan.sql_types import spark_type
 from astralq.schema import Attribute, Location, Schema, parse_type
+from astralq.spark import server
 from astralq.spark.answers import Answered
 from astralq.spark.batch import Batch
 from astralq.spark.together import Together
@@ -57,10 +58,17 @@ class Engine:
     """
 
     def __init__(
-        self, spark: SparkSession, *, few_rows: int = FEW_ROWS, laws: bool = True, without: Collection[str] = ()
+        self,
+        spark: SparkSession | None = None,
+        *,
+        few_rows: int = FEW_ROWS,
+        laws: bool = True,
+        without: Collection[str] = (),
     ) -> None:
-        """`few_rows`: up to how many rows a run reads its sources into one partition. `laws`: whether queries are
-        rewritten, and `without` which laws."""
+        """`spark`: classic or of Spark Connect; without one, a session of the warm server, if there is one (astralq
+        server start), else of a Spark that is started. `few_rows`: up to how many rows a run reads its sources into one
+        partition. `laws`: whether queries are rewritten, and `without` which laws."""
+        spark = spark or server.warm_session()
         zone = spark.conf.get("spark.sql.session.timeZone")
         if zone not in ("UTC", "Etc/UTC", "Z", "GMT"):
             raise PlanError(

@@ -11,7 +11,7 @@ import json
 import os
 import sys
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -20,7 +20,8 @@ from typing import Any
 from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
-from astralq.spark.session import OF_SPARK, SETTINGS, SparkError, connected
+from astralq.spark.java import options
+from astralq.spark.session import INTERPRETED, JAVA, OF_SPARK, SETTINGS, SparkError, connected, session
 
 LOCAL = "local[*]"
 PATIENCE = 20.0
@@ -75,6 +76,24 @@ class Server:
                 yield f"its {name} is {there or 'not set'}, and {value} is asked for"
 
 
+def warm_session(
+    master: str | None = None,
+    conf: Mapping[str, str] | None = None,
+    *,
+    little: bool = False,
+    tell: Callable[[str], None] = lambda _: None,
+) -> SparkSession:
+    """A session of the server, if one runs and fits, else of a Spark that is started; `tell` is told why a server does
+    not fit."""
+    given = dict(conf or {})
+    if (found := running()) is not None:
+        misfit = next(found.misfits(master, given), None)
+        if misfit is None:
+            return found.session({**(INTERPRETED if little else {}), **given})
+        tell(f"the server is not used: {misfit}")
+    return session(master, given, little=little)
+
+
 def running() -> Server | None:
     """The server that runs and that this version of Spark can use, if there is one."""
     if not _file().exists():
@@ -100,6 +119,8 @@ def start(master: str | None = None, conf: Mapping[str, str] | None = None) -> S
                 "a server needs Spark 4.3 and the packages of Spark Connect", hint='pip install "astralq[connect]"'
             )
         settings = {**SETTINGS, **(conf or {})}
+        if JAVA not in settings and (java := options(little=False)):
+            settings[JAVA] = java
         os.environ["PYSPARK_PYTHON"] = sys.executable  # its workers need this environment's packages
         given = {"started": time.time(), "master": master, "python": sys.executable, "conf": dict(conf or {})}
         _settings().write_text(json.dumps(given))

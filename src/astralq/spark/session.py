@@ -5,11 +5,13 @@ from __future__ import annotations
 import logging
 import os
 import shutil
+import socket
 import sys
 import tempfile
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from typing import IO
+from urllib.parse import urlsplit
 
 from py4j.protocol import Py4JError
 from pyspark.errors import PySparkException, PySparkRuntimeError
@@ -17,6 +19,7 @@ from pyspark.logger import PySparkLogger
 from pyspark.sql import SparkSession
 
 from astralq.errors import AstralError
+from astralq.spark.java import options
 
 OF_SPARK = {
     "spark.ui.enabled": "false",
@@ -58,6 +61,7 @@ INTERPRETED = {
 """Settings of a session that reads few rows."""
 
 
+JAVA = "spark.driver.extraJavaOptions"
 _REMOTE = "is a server running there? an address is sc://host:port"
 
 
@@ -65,8 +69,9 @@ class SparkError(AstralError):
     """Spark cannot be started, or gave up."""
 
 
-def session(master: str | None = None, conf: Mapping[str, str] | None = None) -> SparkSession:
-    """A session, the running one if there is one; by default on all cores of this machine."""
+def session(master: str | None = None, conf: Mapping[str, str] | None = None, *, little: bool = False) -> SparkSession:
+    """A session, the running one if there is one; by default on all cores of this machine. `little`: it will not read
+    much."""
     running = SparkSession.getActiveSession()
     if running is None and shutil.which("java") is None and "JAVA_HOME" not in os.environ:
         raise SparkError(
@@ -80,7 +85,10 @@ def session(master: str | None = None, conf: Mapping[str, str] | None = None) ->
             builder = builder.config("spark.driver.host", "127.0.0.1").config("spark.driver.bindAddress", "127.0.0.1")
             # The workers that test regions need this environment's packages.
             os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
-    for name, value in {**({} if running is not None else SETTINGS), **(conf or {})}.items():
+    settings = {**({} if running is not None else SETTINGS), **(INTERPRETED if little else {}), **(conf or {})}
+    if running is None and JAVA not in settings and (java := options(little=little)):
+        settings[JAVA] = java
+    for name, value in settings.items():
         builder = builder.config(name, value)
     # PySpark logs every failed query with Java's stack; ours are told by the one who asked.
     for name in ("DataFrameQueryContextLogger", "SQLQueryContextLogger"):
@@ -99,9 +107,9 @@ def session(master: str | None = None, conf: Mapping[str, str] | None = None) ->
 
 def connected(url: str, conf: Mapping[str, str] | None = None) -> SparkSession:
     """A session of a Spark that runs elsewhere, by its address (sc://host:port); its SQL is UTC and ANSI."""
+    _check_address(url)
     try:
         found: SparkSession = SparkSession.builder.remote(url).create()
-        found.conf.get("spark.sql.ansi.enabled")  # is it there?
     except ImportError as e:
         raise SparkError(
             f"Spark Connect needs packages that are not there: {e}", hint='pip install "astralq[connect]"'
@@ -114,6 +122,20 @@ def connected(url: str, conf: Mapping[str, str] | None = None) -> SparkSession:
     except PySparkException as e:
         raise SparkError(f"{url}: {str(e).strip().splitlines()[0]}") from None
     return found
+
+
+def _check_address(url: str) -> None:
+    """Whether somebody listens there: Spark's client would try again for minutes."""
+    place = urlsplit(url)
+    try:
+        if place.scheme != "sc" or place.hostname is None:
+            raise ValueError
+        with socket.create_connection((place.hostname, place.port or 15002), timeout=10):
+            return
+    except ValueError:
+        raise SparkError(f"{url!r} is no address of a Spark Connect server", hint=_REMOTE) from None
+    except OSError as e:
+        raise SparkError(f"{url} cannot be reached: {e.strerror or e}", hint=_REMOTE) from None
 
 
 def is_remote(session: SparkSession) -> bool:
