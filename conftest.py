@@ -13,7 +13,7 @@ from hypothesis import HealthCheck, settings
 from pyspark.sql import SparkSession
 
 from astralq.spark import Engine, server
-from astralq.spark.session import SETTINGS, session
+from astralq.spark.session import SETTINGS, is_remote, session
 
 _quiet = [HealthCheck.too_slow, HealthCheck.data_too_large, HealthCheck.filter_too_much]
 settings.register_profile("default", max_examples=200, deadline=None, derandomize=True, suppress_health_check=_quiet)
@@ -124,12 +124,21 @@ def spark(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFacto
     if request.config.getoption("--connect"):
         os.environ["SPARK_LOCAL_CONNECT_DISCOVERY"] = str(tmp_path_factory.mktemp("server") / "connect.json")
         started = server.start("local[2]", ROOMY)
-        yield started.session(TINY)
+        found = started.session(TINY)
+        yield found
+        found.stop()  # before the server: it would be told so again and again
         server.stop()
         return
     found = session("local[2]", TINY | ROOMY)
     yield found
     found.stop()
+
+
+@pytest.fixture
+def classic(request: pytest.FixtureRequest) -> None:
+    """For tests of what Spark Connect does not have: continuous queries."""
+    if request.config.getoption("--connect"):
+        pytest.skip("needs a classic session")
 
 
 @pytest.fixture
@@ -145,7 +154,9 @@ def normal(spark: SparkSession) -> Iterator[SparkSession]:
 
 @pytest.fixture(scope="session")
 def several(spark: SparkSession) -> SparkSession:
-    """Another session in the same Spark, with three partitions."""
+    """Another session in the same Spark, with three partitions; a process can have but one of Spark Connect."""
+    if is_remote(spark):
+        return spark
     found = spark.newSession()
     for name, value in {**SETTINGS, **TINY, "spark.sql.shuffle.partitions": "3"}.items():
         if name.startswith("spark.sql."):

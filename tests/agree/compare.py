@@ -58,9 +58,8 @@ def frames(
 def frame(spark: SparkSession, schema: Schema, rows: Rows, stamp: tuple[str, ...] = ()) -> DataFrame:
     types = [f"`{a.name}` {'bigint' if a.type.name == 'TIMESTAMP' else spark_type(a.type)}" for a in schema]
     df = spark.createDataFrame(rows, ", ".join([*types, *(f"{s} bigint" for s in stamp)]))
-    return df.withColumns(
-        {f"{a.name}": F.timestamp_micros(f"`{a.name}`") for a in schema if a.type.name == "TIMESTAMP"}
-    )
+    times = {f"{a.name}": F.timestamp_micros(f"`{a.name}`") for a in schema if a.type.name == "TIMESTAMP"}
+    return df.withColumns(times) if times else df
 
 
 def on_spark(

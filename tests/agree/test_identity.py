@@ -54,6 +54,7 @@ class Twins(Live):
         return replace(read, operator=both(StreamQuery(read.operator), named=True).operator)
 
 
+@pytest.mark.usefixtures("classic")
 def test_a_restart_finds_the_state_of_each(spark: SparkSession, tmp_path: Path) -> None:
     found = Twins(spark, tmp_path, TEXT)
     for lines in (["1,1", "2,2"], ["3,3", "4,4"], ["6,6", "9,9"]):
@@ -65,6 +66,7 @@ def test_a_restart_finds_the_state_of_each(spark: SparkSession, tmp_path: Path) 
     assert [r[3] for r in found.answer()] == [2, 3]
 
 
+@pytest.mark.usefixtures("classic")
 def test_a_checkpoint_of_another_format_is_refused_with_what_to_do(spark: SparkSession, tmp_path: Path) -> None:
     found = Twins(spark, tmp_path, TEXT)
     found.feed("s", ["1,1", "2,9"])

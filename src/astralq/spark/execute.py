@@ -16,6 +16,7 @@ from pyspark import StorageLevel
 from pyspark.sql import DataFrame, Observation, SparkSession, Window
 from pyspark.sql import functions as F  # noqa: N812
 
+from astralq.errors import PlanError
 from astralq.plan.facts import Row
 from astralq.plan.table import (
     ONE_ROW,
@@ -210,13 +211,19 @@ class Execution:
         return numbered(child.sort(*by), table.name)
 
     def _materialized(self, df: DataFrame) -> DataFrame:
-        """Rows are kept on the executors, twice, so that one of them can be lost; where the session has a checkpoint
-        directory they are kept there. Plans that use them begin there, and do not grow with everything below."""
+        """Rows are kept on the executors, where there are several twice, so that one of them can be lost; where the
+        session has a checkpoint directory they are kept there. Plans that use them begin there, and do not grow with
+        everything below."""
         self.materialized.append(df)
         if _has_checkpoint_directory(self.session):
             kept = df.checkpoint(eager=False)
         else:
-            kept = df.localCheckpoint(eager=False, storageLevel=StorageLevel.MEMORY_AND_DISK_2)
+            kept = df.localCheckpoint(eager=False, storageLevel=_level(self.session))
+            if kept.sparkSession is not df.sparkSession:  # a fault of Spark 4.3, which takes the one that is active
+                raise PlanError(
+                    "there are several sessions of Spark Connect in this process, and another one is active",
+                    hint="stop the others",
+                )
         return self._gathered(kept)
 
 
@@ -238,6 +245,13 @@ def numbered(ordered: DataFrame, name: str) -> DataFrame:
 
 def _named(text: str, name: str) -> str:
     return name if text == name else f"{text} AS `{name.replace('`', '``')}`"
+
+
+def _level(session: SparkSession) -> StorageLevel:
+    """Where there is but one executor, it looks in vain for another one to keep a copy."""
+    master = session.conf.get("spark.master", "") or ""
+    alone = master == "local" or master.startswith("local[")
+    return StorageLevel.MEMORY_AND_DISK if alone else StorageLevel.MEMORY_AND_DISK_2
 
 
 def _has_checkpoint_directory(session: SparkSession) -> bool:

@@ -16,4 +16,4 @@ def sensed_frame(spark: SparkSession, source: SensedSource, stream: Stream) -> D
     rows = [(*s.values, s.t, s.n) for s in stream.tuples]
     df = spark.createDataFrame(rows, ", ".join([*types, "_t bigint", "_n bigint"]))
     times = [a.name for a in source.declared if a.type.name == "TIMESTAMP"]
-    return df.withColumns({n: F.timestamp_micros(f"`{n}`") for n in times})
+    return df.withColumns({n: F.timestamp_micros(f"`{n}`") for n in times}) if times else df
