@@ -14,7 +14,7 @@ SIZE, SLIDE = 50_000, 10_000  # in metres
 
 
 def last_of_ship(reports: Any) -> Any:
-    """At the first report that reaches a multiple of SLIDE: those of the last SIZE metres."""
+    """At the first report that reaches a multiple of SLIDE: those of the SIZE metres up to it, and none beyond."""
     import numpy as np
     import pandas as pd  # type: ignore[import-untyped]
 
@@ -22,13 +22,14 @@ def last_of_ship(reports: Any) -> Any:
     x = ordered["x"].to_numpy()
     odometer = np.concatenate([[0.0], np.cumsum(np.abs(np.diff(x)))])
     reached = np.unique(odometer // SLIDE, return_index=True)[1]
-    first = np.searchsorted(odometer, odometer[reached] // SLIDE * SLIDE - SIZE, side="left")
+    at = odometer[reached] // SLIDE * SLIDE
+    first, end = np.searchsorted(odometer, at - SIZE, side="left"), np.searchsorted(odometer, at, side="right")
     return pd.DataFrame(
         {
             "t": ordered["ts"].to_numpy()[reached],
             "ship": ordered["ship"].to_numpy()[reached],
-            "n": reached - first + 1,
-            "last": ordered["id"].to_numpy()[reached],
+            "n": end - first,
+            "last": ordered["id"].to_numpy()[end - 1],
         }
     )
 

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from pyspark.sql import DataFrame
 
 from astralq.timeline import Instant, duration
-from benchmarks.case import Case
+from benchmarks.case import Case, Peer
 from benchmarks.data import DAY, START, identified
 
 DAYS, KEYS = 5, 1000
@@ -47,7 +47,7 @@ def every_step(data: Mapping[str, DataFrame], _: int) -> DataFrame:
     )
 
 
-def case(variant: str, window: str, peer: object) -> Case:
+def case(variant: str, window: str, peer: Peer) -> Case:
     return Case(
         workload="W11",
         variant=variant,
@@ -56,7 +56,7 @@ def case(variant: str, window: str, peer: object) -> Case:
             SELECT s.k, s.id, s.v FROM s LOOKUP JOIN {window} AS w ON s.k = w.k AND {FAR.replace("(v", "(s.v")}
         """,
         until=Instant(START + DAYS * DAY),
-        peer=peer,  # type: ignore[arg-type]
+        peer=peer,
         columns={"k": "INT", "id": "BIGINT", "v": "DOUBLE"},
         target=1.0,
     )

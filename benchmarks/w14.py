@@ -24,13 +24,16 @@ REGION = f"POLYGON (({STAR}))"
 def peer(data: Mapping[str, DataFrame], _: int) -> DataFrame:
     region = REGION
 
-    @F.pandas_udf("boolean")  # type: ignore[call-overload, untyped-decorator, unused-ignore]
     def inside(x: Any, y: Any) -> Any:
         import pandas as pd  # type: ignore[import-untyped]
         import shapely
 
         return pd.Series(shapely.intersects_xy(shapely.from_wkt(region), x, y))
 
+    import pandas
+
+    inside.__annotations__ = {"x": pandas.Series, "y": pandas.Series, "return": pandas.Series}
+    inside = F.pandas_udf(inside, "boolean")
     return data["s"].where(inside("lon", "lat")).select(F.col("ts").alias("t"), "id", "lon", "lat")
 
 

@@ -36,7 +36,7 @@ CASES = (
         workload="W7",
         variant=f"{ROWS}/{SLIDE}",
         dataset=identified("W7", keys=100),
-        query=f"ISTREAM(SELECT avg(v) AS mean FROM s [ROWS {ROWS} SLIDE {SLIDE}])",
+        query=f"ISTREAM(SELECT avg(v) AS mean FROM s [ROWS {ROWS} SLIDE {SLIDE}] HAVING count(*) > 0)",
         until=END,
         peer=peer,
         columns={"mean": "DOUBLE"},

@@ -40,7 +40,7 @@ def in_duckdb(query: str) -> Any:
 
     with duckdb.connect(config={"threads": THREADS}) as db:
         db.execute("SET TimeZone = 'UTC'")
-        return db.execute(query).to_arrow_table()
+        return db.sql(query).to_arrow_table()
 
 
 CASES = (case(600, 600), case(600, 60), case(3600, 60), case(3600, 10))

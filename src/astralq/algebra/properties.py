@@ -27,7 +27,7 @@ from astralq.algebra.relational import (
 )
 from astralq.algebra.retention import is_landmark
 from astralq.algebra.schedules import Continuous, Measure, Periodic
-from astralq.algebra.scopes import Back
+from astralq.algebra.scopes import Back, Scope
 from astralq.algebra.sources import RelationSource, SensedSource, StartedAt, StreamSource, Validity
 from astralq.algebra.stream_ops import Spread
 from astralq.algebra.streamers import DStream, IStream, RStream
@@ -206,7 +206,15 @@ def _window(op: Window, given: Given) -> Properties:
         phi_determines_values=True,
         lifetime=_lifetime(op, below, given),
         grid=grid,
+        keys=frozenset([frozenset(n.lower() for n in spec.partition)]) if _holds_one(scope) else frozenset(),
     )
+
+
+def _holds_one(scope: Scope) -> bool:
+    """Whether a window holds at most one tuple, of each part if it has parts: [LAST ROW], [ROWS 1 SLIDE …]."""
+    if scope.measure is not Measure.POSITION or not (isinstance(scope.lo, Back) and isinstance(scope.hi, Back)):
+        return False
+    return scope.lo.amount == scope.hi.amount
 
 
 def _lifetime(op: Window, below: Properties, given: Given) -> int | None:

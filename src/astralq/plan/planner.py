@@ -38,7 +38,7 @@ from astralq.plan.aggregate.partials import Plan
 from astralq.plan.columns import col, lit
 from astralq.plan.encoding.batches import NEVER, at, le, literal, lt
 from astralq.plan.encoding.tables import RelationTable, StreamTable, WindowsTable
-from astralq.plan.operators import joins, relational, sneeql, streamers, streams
+from astralq.plan.operators import joins, lookup, relational, sneeql, streamers, streams
 from astralq.plan.operators import past as domain
 from astralq.plan.operators.bags import bag_operation
 from astralq.plan.operators.expressions import reads_position
@@ -120,6 +120,8 @@ class Planner:
                 if op.every is None and self._is_no_op(op.child):
                     self.advance(op.child, demand_of_streamer(op))
                     return streams.nothing(op.schema)
+                if (found := self._looked_up(op)) is not None:
+                    return found
                 by_order = op.every is None and not (
                     isinstance(op, IStream | DStream) and op.identity is Identity.VALUE
                 )
@@ -128,6 +130,35 @@ class Planner:
             case BandJoin():
                 return self._banded(op)
         raise PlanError(f"no plan is known for the operator\n{op}")
+
+    def _looked_up(self, op: IStream | DStream | RStream) -> StreamTable | None:
+        """A lookup of single rows, and what is selected and projected of it; in an epoch it is a join of states."""
+        if not isinstance(op, IStream) or op.every is not None or op.identity is Identity.VALUE or self.run.state:
+            return None
+        above: list[Select | Project | Rename] = []
+        child = op.child
+        while isinstance(child, Select | Project | Rename):
+            above.append(child)
+            child = child.child
+        if any(e.columns - {n.lower() for n in a.child.schema.names} for a in above for e in expressions(a)):
+            return None  # of a relation's tuple these are its stamp
+        keys = lookup.lookup_keys(child)
+        if not keys:
+            return None
+        assert isinstance(child, Join)
+        assert isinstance(child.right, Domain)
+        relation = self._looking_back(child.right).relation(child.right.child, ordered=False)
+        found = lookup.looked_up(child, self.stream(child.left.children[0]), relation, keys)
+        self.run.choices.note(child.label, "one pass by key and time", "there is at most one row of a key to look up")
+        for a in reversed(above):
+            match a:
+                case Select():
+                    found = streams.select(a, found, self.run)
+                case Project():
+                    found = streams.project(a, found, self.run)
+                case Rename():
+                    found = replace(found, schema=a.schema)
+        return found
 
     def _banded(self, op: BandJoin) -> StreamTable:
         """D34's pairs by position: neighbours are in the same stretch of d + 1 positions or in one beside it."""

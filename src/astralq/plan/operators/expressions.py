@@ -19,7 +19,7 @@ PSEUDO = {"_t": "timestamp_micros(st)", "_i": "si", "_n": "sn"}
 
 
 @dataclass(frozen=True, repr=False)
-class _Raw(Expr):
+class Raw(Expr):
     """A piece of Spark SQL."""
 
     text: str
@@ -56,16 +56,17 @@ def compiled(expr: Expr, names: Names) -> SqlColumn:
     """The expression as a column of a table; one that computes with DECIMALs says so, as types depend on its constants
     there."""
     exact = "/* decimal */ " if any(e.type.name == "DECIMAL" for e in expr.walk()) else ""
-    return F.expr(f"({exact}{_rewritten(expr, names)})")
+    return F.expr(f"({exact}{rewritten(expr, names)})")
 
 
-def _rewritten(expr: Expr, names: Names) -> Expr:
+def rewritten(expr: Expr, names: Names) -> Expr:
+    """The expression over a table's columns; its text is Spark SQL."""
     if isinstance(expr, Column):
-        return _Raw(expr.type, names.text(expr))
+        return Raw(expr.type, names.text(expr))
     if isinstance(expr, Inside):
-        x, y = (f"CAST({_rewritten(e, names)} AS DOUBLE)" for e in expr.children)
-        return _Raw(BOOLEAN, f"{region_function(expr.region)}({x}, {y})")
-    return expr.rebuilt(tuple(_rewritten(c, names) for c in expr.children))
+        x, y = (f"CAST({rewritten(e, names)} AS DOUBLE)" for e in expr.children)
+        return Raw(BOOLEAN, f"{region_function(expr.region)}({x}, {y})")
+    return expr.rebuilt(tuple(rewritten(c, names) for c in expr.children))
 
 
 def bounding_boxes(condition: Expr, names: Names) -> SqlColumn | None:

@@ -7,9 +7,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import reduce
+from operator import and_, or_
 
 from astralq.algebra.relational import Join, JoinKind
-from astralq.expr.nodes import TRUE, Call, Cast, Column, Expr
+from astralq.expr.nodes import TRUE
 from astralq.plan import functions as F  # noqa: N812
 from astralq.plan.columns import Column as SqlColumn
 from astralq.plan.columns import Window, col, columns, lit, long
@@ -27,13 +29,11 @@ from astralq.plan.encoding.tables import (
 )
 from astralq.plan.operators.buckets import KEYLESS, Levels
 from astralq.plan.operators.expressions import Names, compiled
+from astralq.plan.operators.keys import KeyPair, column_keys, computed_keys, key_texts
 from astralq.plan.operators.relational import tagged, united
 from astralq.plan.run import Run
 from astralq.plan.table import Table
 from astralq.schema import Schema
-
-KeyPair = tuple[str, str, bool]
-"""A column of the left side, one of the right, and whether NULL is equal to NULL."""
 
 
 @dataclass(frozen=True)
@@ -150,7 +150,7 @@ def join(op: Join, left: RelationTable, right: RelationTable, run: Run) -> Relat
 
 
 def _note(op: Join, run: Run) -> None:
-    keys = [str(part) for part in conjuncts(op.condition) if _key(part, op.both, len(op.left.schema)) is not None]
+    keys = key_texts(op)
     if run.one_partition:
         how = f"by {' and '.join(keys)}" if keys else "of all pairs" if run.compares_all_pairs else "by buckets of time"
         run.choices.note(op.label, f"interval join {how}", "few rows are in one partition")
@@ -180,11 +180,27 @@ def matching(op: Join, left: RelationTable, right: RelationTable, run: Run, furt
     """The pairs that satisfy the join's condition, by its keys where it has any."""
     width = len(op.left.schema)
     names = [f"l_c{k}" for k in range(width)] + [f"r_c{k}" for k in range(len(op.right.schema))]
-    keys = [k for part in conjuncts(op.condition) if (k := _key(part, op.both, width)) is not None]
     condition = None if op.condition == TRUE else compiled(op.condition, Names(op.both, names))
+    # Few rows are compared with each other; to look for those that fail would be more work.
+    made = [k for k in computed_keys(op) if not run.one_partition or not k.unsure]
+    computed = [f"key{n}" for n in range(len(made))]
+    left = replace(left, rows=left.rows.with_columns(dict(zip(computed, (k.left for k in made), strict=True))))
+    right = replace(right, rows=right.rows.with_columns(dict(zip(computed, (k.right for k in made), strict=True))))
     # Order columns can be attributes; give each side its own copies before attributes are moved.
-    kept = [a for a, _, _ in further]
-    return pairs(_own_order(left, kept), _own_order(right, kept), run, [*keys, *further], condition)
+    kept = [*(a for a, _, _ in further), *computed]
+    left, right = _own_order(left, kept), _own_order(right, kept)
+    keys = [*column_keys(op), *further]
+    equal: list[KeyPair] = [(c, c, False) for c in computed]
+    found = pairs(left, right, run, [*keys, *equal], condition)
+    if not any(k.unsure for k in made):
+        return found
+    # Where a key is NULL it may have failed: then the condition fails, but for rows that meet a partner only.
+    unknown = reduce(or_, (col(c).is_null() for c in computed))
+    known = reduce(and_, (col(c).is_not_null() for c in computed))
+    for one, other in ((unknown, lit(True)), (known, unknown)):
+        sides = replace(left, rows=left.rows.where(one)), replace(right, rows=right.rows.where(other))
+        found = replace(found, rows=found.rows.union(pairs(*sides, run, keys, condition).rows))
+    return found
 
 
 def _own_order(relation: RelationTable, further: Sequence[str] = ()) -> RelationTable:
@@ -197,29 +213,6 @@ def _own_order(relation: RelationTable, further: Sequence[str] = ()) -> Relation
         *columns(further),
     )
     return replace(relation, rows=rows, phi=phi)
-
-
-def conjuncts(condition: Expr) -> list[Expr]:
-    if isinstance(condition, Call) and condition.function == "and":
-        return [part for c in condition.args for part in conjuncts(c)]
-    return [condition]
-
-
-def _key(part: Expr, both: Schema, width: int) -> KeyPair | None:
-    """A comparison of an attribute of the left side with one of the right: a key."""
-    if not isinstance(part, Call) or part.function not in ("=", "<=>"):
-        return None
-    places = [both.find(c.name) if isinstance(c := _uncast(a), Column) else None for a in part.args]
-    if places[0] is None or places[1] is None or (places[0] < width) == (places[1] < width):
-        return None
-    left, right = sorted(p for p in places if p is not None)
-    return f"c{left}", f"c{right - width}", part.function == "<=>"
-
-
-def _uncast(e: Expr) -> Expr:
-    while isinstance(e, Cast) and e.implicit and e.type.is_numeric and e.operand.type.is_numeric:
-        e = e.operand
-    return e
 
 
 def _inner(matches: Pairs, both: Schema) -> RelationTable:

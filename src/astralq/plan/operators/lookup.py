@@ -1,0 +1,88 @@
+"""Lookups in one pass: each tuple with the row of its key that holds when it arrives (001 D33).
+
+Where a relation has at most one row of a key at any time, its rows and the tuples are put in one order by key and time,
+and each tuple takes the last row before it. No intervals are compared, and none are cut at batches.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from astralq.algebra.base import Operator
+from astralq.algebra.domain import Domain, LastBatchOf
+from astralq.algebra.properties import properties
+from astralq.algebra.relational import Join, JoinKind
+from astralq.algebra.windows import Window, last_batch
+from astralq.plan import functions as F  # noqa: N812
+from astralq.plan.columns import Window as Over
+from astralq.plan.columns import col, columns, lit
+from astralq.plan.encoding.batches import Id, lt
+from astralq.plan.encoding.tables import RelationTable, StreamTable, attributes
+from astralq.plan.operators.expressions import Names, compiled
+from astralq.plan.operators.keys import KeyPair, column_keys
+from astralq.schema import DOUBLE
+
+
+def lookup_keys(op: Operator) -> list[KeyPair]:
+    """The keys of a join that is a lookup of single rows; none if it is something else."""
+    match op:
+        case Join(Window(stream, spec), Domain(relation, LastBatchOf(), other=other) as past):
+            if spec != last_batch() or other != stream or op.how not in (JoinKind.INNER, JoinKind.LEFT):
+                return []
+        case _:
+            return []
+    if op.condition.columns - {n.lower() for n in op.both.names}:
+        return []  # it reads a stamp
+    keys = [k for k in column_keys(op) if _same_type(op, k)]
+    names = {past.schema.attributes[int(right[1:])].name.lower() for _, right, _ in keys}
+    single = any(key <= names for key in properties(relation).keys)
+    return keys if single else []
+
+
+def _same_type(op: Join, key: KeyPair) -> bool:
+    """Whether equal keys are in one group: a BIGINT beside a DOUBLE is rounded, and zeros have signs."""
+    left, right = (s.attributes[int(c[1:])].type for s, c in ((op.left.schema, key[0]), (op.right.schema, key[1])))
+    return left == right and left != DOUBLE
+
+
+def looked_up(op: Join, stream: StreamTable, relation: RelationTable, keys: Sequence[KeyPair]) -> StreamTable:
+    """The tuples of a stream, each with the row of its key in the state of its batch, or with NULLs (LEFT)."""
+    one_batch = stream.one_batch and relation.one_batch
+    width, right = len(op.left.schema), attributes(op.right.schema)
+    tuple_columns = list(dict.fromkeys([*attributes(op.left.schema), *stream.order, *stream.stamp_columns]))
+    stamps = ["_t"] if one_batch else ["_t", "_i"]
+
+    def stamp(b: Id) -> list[object]:
+        return [b.t.alias("_t"), *([] if one_batch else [b.index.alias("_i")])]
+
+    end = [relation.end.t.alias("tt"), *([] if one_batch else [relation.end.index.alias("ti")])]
+    held = F.struct(*columns(right), *end)
+    rows = relation.rows.select(
+        *(col(c).alias(f"_k{n}") for n, (_, c, _) in enumerate(keys)),
+        *stamp(relation.start),  # type: ignore[arg-type]
+        lit(0).alias("_side"),
+        held.alias("_held"),
+    )
+    tuples = stream.rows.select(
+        *(col(c).alias(f"_k{n}") for n, (c, _, _) in enumerate(keys)),
+        *stamp(stream.batch),  # type: ignore[arg-type]
+        lit(1).alias("_side"),
+        *columns(tuple_columns),
+    )
+    # A row that begins with the tuple's batch is there already.
+    before = Over.partition_by(*(f"_k{n}" for n in range(len(keys)))).order_by(*stamps, "_side").rows(None, 0)
+    both = rows.union(tuples, missing=True).with_column("_last", F.last("_held", ignorenulls=True).over(before))
+    now, ends = (Id(col(t), None if one_batch else col(i)) for t, i in (("_t", "_i"), ("_last.tt", "_last.ti")))
+    found = both.where(col("_side") == 1).select(
+        *columns(tuple_columns),
+        *(col(f"_last.{c}").alias(f"c{width + k}") for k, c in enumerate(right)),
+        F.coalesce(lt(now, ends), lit(False)).alias("_holds"),
+    )
+    condition = compiled(op.condition, Names(op.both, attributes(op.both)))
+    found = found.with_column("_fits", F.coalesce(F.when(col("_holds"), condition), lit(False)))
+    if op.how is JoinKind.INNER:
+        found = found.where(col("_fits"))
+    else:
+        partner = [f"c{width + k}" for k in range(len(right))]
+        found = found.with_columns({c: F.when(col("_fits"), col(c)) for c in partner})
+    return StreamTable(found.drop("_holds", "_fits"), op.both, stream.order, stream.one_batch)
