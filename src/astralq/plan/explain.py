@@ -20,6 +20,7 @@ from astralq.plan.answer import Plan, plan_history
 from astralq.plan.facts import Facts
 from astralq.plan.run import BatchRun
 from astralq.plan.table import Keep, Materialize, Table
+from astralq.plan.warnings import warnings_of
 from astralq.timeline import EPOCH, Instant, format_instant
 
 
@@ -117,6 +118,8 @@ those with v > 20 among the last 3 rows are not the last 3 rows among those
                 handled if self.rows else f"{handled}; sizes of sources are not known",
             ]
         found["plan"] = explained(self.plan)
+        if warnings := warnings_of(optimized.after):
+            found["warnings"] = warnings
         found["kept by a continuous run"] = [str(k) for k in optimized.kept] or ["nothing"]
         if [str(k) for k in optimized.kept] != [str(k) for k in optimized.kept_before]:
             found["kept without laws"] = [str(k) for k in optimized.kept_before] or ["nothing"]
@@ -156,6 +159,7 @@ those with v > 20 among the last 3 rows are not the last 3 rows among those
                 "materialized": tables[Materialize],
                 "kept": tables[Keep],
                 "measured_first": len(plan.missing),
+                "warnings": warnings_of(optimized.after),
             },
             "state": _kept(optimized.kept),
             "state_without_laws": _kept(optimized.kept_before),

@@ -35,7 +35,23 @@ def _point_in_polygon(wkt: str) -> Any:
         found[known] = shapely.intersects_xy(shapely.from_wkt(wkt), xs[known], ys[known])
         return pa.array(found, mask=unknown)
 
+    if not hasattr(F, "arrow_udf"):  # before Spark 4.1
+        return _over_pandas(inside)
     import pyarrow
 
     inside.__annotations__ = {"x": pyarrow.Array, "y": pyarrow.Array, "return": pyarrow.Array}
     return F.arrow_udf(inside, "boolean")
+
+
+def _over_pandas(inside: Any) -> Any:
+    """The same function, for a Spark whose functions take pandas only."""
+
+    def converted(x: Any, y: Any) -> Any:
+        import pyarrow as pa
+
+        return inside(pa.Array.from_pandas(x), pa.Array.from_pandas(y)).to_pandas()
+
+    import pandas  # type: ignore[import-untyped]
+
+    converted.__annotations__ = {"x": pandas.Series, "y": pandas.Series, "return": pandas.Series}
+    return F.pandas_udf(converted, "boolean")
