@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 
 from astralq.algebra.relational import SetKind, ValueSetOperation
 from astralq.plan import functions as F  # noqa: N812
 from astralq.plan.aggregate.elementary import Elementary
-from astralq.plan.columns import Window, col, columns, lit
+from astralq.plan.columns import Column, Window, col, columns, lit
+from astralq.plan.encoding.batches import NEVER
 from astralq.plan.encoding.scan import equal
-from astralq.plan.encoding.tables import RelationTable, attributes, in_order, relabelled, same_batches
-from astralq.plan.operators.joins import difference, intersection, same_values
+from astralq.plan.encoding.tables import Key, RelationTable, attributes, in_order, relabelled, same_batches
 from astralq.plan.operators.relational import by_value
 from astralq.plan.run import Run
+from astralq.plan.table import Table
 
 
 def bag_operation(op: ValueSetOperation, left: RelationTable, right: RelationTable, run: Run) -> RelationTable:
@@ -25,9 +27,48 @@ def bag_operation(op: ValueSetOperation, left: RelationTable, right: RelationTab
     if op.how is SetKind.UNION:
         both = left.rows.select(*shown[0]).union(right.rows.select(*shown[0]))
         return by_value(both, op.schema, one_batch=left.one_batch)
-    sides = [by_value(f.rows, op.schema, one_batch=f.one_batch) for f in (left, right)]
-    matches = same_values(sides[0], sides[1], run)
-    return intersection(matches) if op.how is SetKind.INTERSECT else difference(matches)
+    return _swept(op, left, right)
+
+
+def _swept(op: ValueSetOperation, left: RelationTable, right: RelationTable) -> RelationTable:
+    """INTERSECT and EXCEPT as sets: how many rows of either side have a value, from one change of it to the next."""
+    values, one_batch = attributes(op.schema), left.one_batch
+    points = ["at"] if one_batch else ["at", "ai"]
+    changes = _changes(left, values, "mine").union(_changes(right, values, "theirs"), missing=True)
+    by_value_ = Window.partition_by(*columns(values)).order_by(*points)
+    upto = {side: F.coalesce(F.sum(side).over(by_value_), lit(0)) for side in ("mine", "theirs")}
+    following = F.lead(F.struct(*columns(points)), 1).over(by_value_)
+    last = changes.with_columns({**upto, "_next": following})
+    # The last of several changes at one time has them all.
+    last = last.where(col("_next").is_null() | (col("_next") > F.struct(*columns(points))))
+    there = (col("mine") > 0) & ((col("theirs") > 0) if op.how is SetKind.INTERSECT else (col("theirs") <= 0))
+    marked = last.select(*columns(values), *columns(points), there.alias("_there"))
+    before = F.coalesce(F.lag("_there").over(by_value_), lit(False))
+    turns = marked.with_column("_before", before).where(col("_there") != col("_before"))
+    ends = {"tt": F.coalesce(F.lead("at", 1).over(by_value_), lit(NEVER))}
+    if not one_batch:
+        ends["ti"] = F.coalesce(F.lead("ai", 1).over(by_value_), lit(0))
+    held = turns.with_columns(ends).where(col("_there"))
+    starts = [col(a).alias(b) for a, b in zip(points, ("ft", "fi"), strict=False)]
+    rows = held.select(*columns(values), *starts, *columns(ends))
+    return RelationTable(rows, op.schema, tuple(Key(c) for c in values), one_batch)
+
+
+def _changes(side: RelationTable, values: Sequence[str], name: str) -> Table:
+    """When a row with a value is one more, and when one less."""
+
+    def change(t: str, i: str, by: int) -> Column:
+        index = [] if side.one_batch else [col(i).alias("ai")]
+        return F.struct(col(t).alias("at"), *index, lit(by).alias("by"))
+
+    if side.append_only and side.one_batch:  # then only the first one counts
+        first = side.rows.group_by(*columns(values)).agg(F.min("ft").alias("at"))
+        return first.with_column(name, lit(1))
+    both = F.explode(F.array(change("ft", "fi", 1), change("tt", "ti", -1))).alias("_change")
+    points = ["at"] if side.one_batch else ["at", "ai"]
+    exploded = side.rows.select(*columns(values), both)
+    made = exploded.select(*columns(values), *(col(f"_change.{c}") for c in points), col("_change.by").alias(name))
+    return made.where(col("at") < NEVER)
 
 
 def _bags(op: ValueSetOperation, left: RelationTable, right: RelationTable, run: Run) -> RelationTable:

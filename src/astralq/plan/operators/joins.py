@@ -314,11 +314,6 @@ def same_identity(left: RelationTable, right: RelationTable, run: Run) -> Pairs:
     return pairs(sides[0], sides[1], run, keys)
 
 
-def same_values(left: RelationTable, right: RelationTable, run: Run) -> Pairs:
-    """The pairs with equal values, NULL equal to NULL."""
-    return pairs(_own_order(left), _own_order(right), run, [(c, c, True) for c in attributes(left.schema)])
-
-
 def intersection(matches: Pairs) -> RelationTable:
     """The left rows where they have a partner."""
     return without_path(_semi(matches))
