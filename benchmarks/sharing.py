@@ -204,12 +204,12 @@ def live_query(n: int) -> str:
     return f"ISTREAM(SELECT k, avg(v) AS m, count(*) AS n FROM s {window} WHERE k < {20 + n % 80} GROUP BY k);"
 
 
-def show_live(spark: SparkSession, counts: Sequence[int], rows: int) -> list[Timed]:
+def show_live(spark: SparkSession, counts: Sequence[int], rows: int) -> dict[str, list[Timed]]:
     """A line for each number of queries. Alone, hardly ALONE keep up with the feed: what more of them would take
     is taken to be in proportion."""
     heads = {"queries": 18, "epoch": 9, "alone": 9, "all": 9, "alone ": 9, "ratio": 8, "state": 12, "alone  ": 12}
     print("".join(f"{name.strip():>{width}}" for name, width in heads.items()) + f"{'ratio':>8}")
-    found = []
+    found: dict[str, list[Timed]] = {"live": [], "state, live": []}
     for sharing in (True, False):  # to warm Java up
         live(spark, [live_query(n) for n in range(2)], 20 * RATE, sharing=sharing)
     for count in counts:
@@ -217,10 +217,11 @@ def show_live(spark: SparkSession, counts: Sequence[int], rows: int) -> list[Tim
         if count <= ALONE:
             alone = live(spark, [live_query(n) for n in range(count)], rows, sharing=False)
         each = count / alone.queries
-        found.append(Timed(count, together.busy, alone.busy * each, count, ""))
+        found["live"].append(Timed(count, together.busy, alone.busy * each, count, ""))
+        found["state, live"].append(Timed(count, together.state, alone.state * each, count, ""))
         line = f"{'live':10}{count:>8}{together.median:>8.2f}s{alone.median * each:>8.2f}s"
-        line += f"{together.busy:>8.1f}s{alone.busy * each:>8.1f}s{found[-1].ratio:>8.3f}"
-        state = together.state / (alone.state * each)
+        line += f"{together.busy:>8.1f}s{alone.busy * each:>8.1f}s{found['live'][-1].ratio:>8.3f}"
+        state = found["state, live"][-1].ratio
         print(f"{line}{together.state:>12,}{round(alone.state * each):>12,}{state:>8.3f}", flush=True)
     return found
 
@@ -235,7 +236,7 @@ def picture(results: dict[str, list[Timed]], path: Path) -> None:
     axes.set_xscale("log")
     axes.set_yscale("log")
     axes.set_xlabel("queries")
-    axes.set_ylabel("time together ÷ time alone")
+    axes.set_ylabel("together ÷ alone")
     axes.axhline(1, color="0.7", linewidth=1)
     axes.legend()
     figure.savefig(path)
@@ -267,7 +268,7 @@ def main(given: Sequence[str] | None = None) -> int:
             line = f"{case.name:10}{count:>8}{found.together:>9.2f}s{found.alone:>9.2f}s{found.ratio:>8.3f}{target:>8}"
             print(f"{line}{found.shared:>9}{count / found.together:>11.1f}  {found.why_not[:60]}", flush=True)
     if not asked.names or "live" in asked.names:
-        results["live"] = show_live(spark, asked.queries, asked.rows)
+        results |= show_live(spark, asked.queries, asked.rows)
     if asked.picture is not None:
         picture(results, asked.picture)
     shutil.rmtree(folder)
