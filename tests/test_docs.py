@@ -44,6 +44,7 @@ OTHER_FENCES = {
     ("docs/explanation/laws.md", "text"): "a file of data, which the commands then read",
     ("docs/laws.md", "text"): "operators; the page is written by tests/laws/test_page.py",
     ("docs/explanation/encoding.md", "text"): "a file of data, and a table of rows as they are on Spark",
+    ("docs/performance.md", "sh"): "benchmarks, which take minutes",
     ("docs/reference/command-line.md", "sh"): "commands that need Spark, a broker or a cluster, or do not end",
 }
 """Blocks that are neither run nor read, by page and language, and why."""
