@@ -209,7 +209,7 @@ def show_live(spark: SparkSession, counts: Sequence[int], rows: int) -> dict[str
     is taken to be in proportion."""
     heads = {"queries": 18, "epoch": 9, "alone": 9, "all": 9, "alone ": 9, "ratio": 8, "state": 12, "alone  ": 12}
     print("".join(f"{name.strip():>{width}}" for name, width in heads.items()) + f"{'ratio':>8}")
-    found: dict[str, list[Timed]] = {"live": [], "state, live": []}
+    found: dict[str, list[Timed]] = {"time, live": [], "state, live": []}
     for sharing in (True, False):  # to warm Java up
         live(spark, [live_query(n) for n in range(2)], 20 * RATE, sharing=sharing)
     for count in counts:
@@ -217,10 +217,10 @@ def show_live(spark: SparkSession, counts: Sequence[int], rows: int) -> dict[str
         if count <= ALONE:
             alone = live(spark, [live_query(n) for n in range(count)], rows, sharing=False)
         each = count / alone.queries
-        found["live"].append(Timed(count, together.busy, alone.busy * each, count, ""))
+        found["time, live"].append(Timed(count, together.busy, alone.busy * each, count, ""))
         found["state, live"].append(Timed(count, together.state, alone.state * each, count, ""))
         line = f"{'live':10}{count:>8}{together.median:>8.2f}s{alone.median * each:>8.2f}s"
-        line += f"{together.busy:>8.1f}s{alone.busy * each:>8.1f}s{found['live'][-1].ratio:>8.3f}"
+        line += f"{together.busy:>8.1f}s{alone.busy * each:>8.1f}s{found['time, live'][-1].ratio:>8.3f}"
         state = found["state, live"][-1].ratio
         print(f"{line}{together.state:>12,}{round(alone.state * each):>12,}{state:>8.3f}", flush=True)
     return found
