@@ -98,3 +98,20 @@ def test_a_key_that_fails_does_so_only_where_there_is_a_partner(engine: Engine, 
         on_model(op, data)
     with pytest.raises(Exception, match=r"OVERFLOW|overflow|out of range"):
         on_spark(engine, op, data)
+
+
+@pytest.mark.parametrize(
+    ("condition", "k"),
+    [
+        ("1 / u.w > 0 AND floor(s.v) = floor(u.w)", 1),  # computed before the key
+        ("floor(s.v) = u.k AND 1 / u.w > 0", 1),
+        ("s.k = u.k AND 1 / u.w > 0", None),  # the key is NULL, which does not end the condition
+    ],
+)
+def test_a_part_that_fails_does_so_for_all_pairs_that_come_to_it(engine: Engine, condition: str, k: int | None) -> None:
+    op = of(CELLS.format(condition))
+    data: Data = {"s": single((k, 1.0, sec(1), 1)), "u": single((1, 0.0, sec(2), 2))}
+    with pytest.raises(EvaluationError):
+        on_model(op, data)
+    with pytest.raises(Exception, match=r"DIVIDE_BY_ZERO|Division by zero"):
+        on_spark(engine, op, data)

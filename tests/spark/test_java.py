@@ -23,7 +23,7 @@ def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 @pytest.mark.usefixtures("home")
 def test_without_an_archive_only_small_runs_have_options() -> None:
     assert java.options(little=False) == ""
-    assert java.options(little=True) == "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
+    assert java.options(little=True) == "-XX:TieredStopAtLevel=1"
 
 
 @pytest.mark.usefixtures("home")

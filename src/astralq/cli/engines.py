@@ -277,11 +277,14 @@ def reads_little(questions: Sequence[Question]) -> bool:
     try:
         for q in questions:
             for op in sources_of(q.statement.operator):
-                if isinstance(op, SensedSource) or op.origin is None or op.origin.format not in SUFFIXES:
+                if isinstance(op, SensedSource):
                     continue
-                files = find_files(op.origin, q.folder, described(op))
-                # A row takes about so many bytes of text, and of parquet less.
-                size += sum(f.path.stat().st_size for f in files) * (1 if _is_text(op) else 10)
+                if op.origin is None or op.origin.format not in SUFFIXES:
+                    return False  # nobody knows how much a database has
+                for f in find_files(op.origin, q.folder, described(op)):
+                    # A row takes about so many bytes of text, and less where it is packed.
+                    plain = _is_text(op) and f.path.suffix in (".csv", ".json", ".jsonl", ".txt")
+                    size += f.path.stat().st_size * (1 if plain else 10)
     except (AstralError, OSError):
         return False  # what is wrong is told when it is read
     return size <= LITTLE

@@ -32,7 +32,7 @@ def status() -> str | None:
 
 def stop() -> str:
     found = server.stop()
-    return "no server is running" if found is None else f"the server at {found.url} has stopped"
+    return "no server is running" if found is None else f"the server at {found} has stopped"
 
 
 def _ago(seconds: float) -> str:

@@ -143,7 +143,7 @@ class Planner:
         if any(e.columns - {n.lower() for n in a.child.schema.names} for a in above for e in expressions(a)):
             return None  # of a relation's tuple these are its stamp
         keys = lookup.lookup_keys(child)
-        if not keys:
+        if not keys or self.run.first_possible < self.run.t0:  # a tick can begin before the relation is looked at
             return None
         assert isinstance(child, Join)
         assert isinstance(child.right, Domain)

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from astralq.spark.engine import Engine
 
 _ARCHIVE = "-XX:SharedArchiveFile="
-_QUICK = ("-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC")
+_QUICK = ("-XX:TieredStopAtLevel=1",)
 
 
 def options(*, little: bool) -> str:

@@ -7,12 +7,13 @@ to fit is compared here.
 
 from __future__ import annotations
 
+import atexit
 import json
 import os
 import sys
 import time
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -24,6 +25,8 @@ from astralq.spark.java import options
 from astralq.spark.session import INTERPRETED, JAVA, OF_SPARK, SETTINGS, SparkError, connected, session
 
 LOCAL = "local[*]"
+_OF_SPARK = ("spark.sql.catalogImplementation", "spark.sql.extensions", "spark.sql.hive.", "spark.sql.warehouse.dir")
+"""Settings that look like a session's, and are Spark's."""
 PATIENCE = 20.0
 """Seconds in which a server has to end that is stopped."""
 
@@ -61,7 +64,9 @@ class Server:
         """A session of its own in the server."""
         os.environ["SPARK_CONNECT_AUTHENTICATE_TOKEN"] = self.token
         _file().with_suffix(".used").touch()
-        return connected(self.url, {**{k: v for k, v in SETTINGS.items() if k not in OF_SPARK}, **conf})
+        found = connected(self.url, {**{k: v for k, v in SETTINGS.items() if k not in OF_SPARK}, **conf})
+        atexit.register(_let_go, found)  # what it keeps there, tables and views, goes with it
+        return found
 
     def misfits(self, master: str | None, conf: Mapping[str, str]) -> Iterator[str]:
         """What a run asks for and the server has not: another master, settings of Spark that are not a session's, and
@@ -72,7 +77,7 @@ class Server:
             yield f"its Python is {self.python}, and this one is {sys.executable}"
         for name, value in conf.items():
             there = self.conf.get(name)
-            if there != value and not name.startswith("spark.sql."):
+            if there != value and (not name.startswith("spark.sql.") or name.startswith(_OF_SPARK)):
                 yield f"its {name} is {there or 'not set'}, and {value} is asked for"
 
 
@@ -95,19 +100,23 @@ def warm_session(
 
 
 def running() -> Server | None:
-    """The server that runs and that this version of Spark can use, if there is one."""
+    """The server that runs, that this version of Spark can use and that `start` has started, if there is one."""
     if not _file().exists():
         return None
     with _known() as known:
-        if known is None or not known.is_reusable():
-            return None
-        return Server(known.url, known.token, known.pid, **json.loads(_settings().read_text()))
+        return None if known is None else _described(known)
+
+
+def _described(known: Any) -> Server | None:
+    try:
+        settings = json.loads(_settings().read_text())
+        return Server(known.url, known.token, known.pid, **settings) if known.is_reusable() else None
+    except (OSError, ValueError, TypeError):  # somebody else's, or another version's
+        return None
 
 
 def start(master: str | None = None, conf: Mapping[str, str] | None = None) -> Server:
     """Starts a server, which must not run already."""
-    if (found := running()) is not None:
-        raise SparkError(f"a server is running already, at {found.url}", hint="stop it first: astralq server stop")
     master = master or LOCAL
     if not master.startswith("local"):
         raise SparkError(
@@ -118,6 +127,8 @@ def start(master: str | None = None, conf: Mapping[str, str] | None = None) -> S
             raise SparkError(
                 "a server needs Spark 4.3 and the packages of Spark Connect", hint='pip install "astralq[connect]"'
             )
+        if known.is_reusable():
+            raise SparkError(f"a server is running already, at {known.url}", hint="stop it first: astralq server stop")
         settings = {**SETTINGS, **(conf or {})}
         if JAVA not in settings and (java := options(little=False)):
             settings[JAVA] = java
@@ -128,26 +139,26 @@ def start(master: str | None = None, conf: Mapping[str, str] | None = None) -> S
             known.reuse_or_start(master, settings)
         except PySparkException as e:
             raise SparkError(f"the server cannot be started: {str(e).strip().splitlines()[0]}") from None
-    found = running()
+        found = _described(known)
     if found is None:
         raise SparkError("the server has started, and cannot be reached", hint="astralq server stop, and try again")
     return found
 
 
-def stop() -> Server | None:
-    """Stops the server; which one it was."""
-    found = running()
+def stop() -> str | None:
+    """Stops the server; the address that it had."""
     with _known() as known:
-        if known is None:
+        if known is None or not known.is_reusable():
             return None
+        url, pid = str(known.url), int(known.pid)
         if known.stop() is None:
             raise SparkError("whether the server is still the one that was started cannot be seen", hint="try again")
     deadline = time.monotonic() + PATIENCE
-    while found is not None and _is_alive(found.pid):
+    while _is_alive(pid):
         if time.monotonic() > deadline:
-            raise SparkError(f"the server has not ended in {PATIENCE:.0f} s", hint=f"kill -9 {found.pid}")
+            raise SparkError(f"the server has not ended in {PATIENCE:.0f} s", hint=f"kill -9 {pid}")
         time.sleep(0.05)
-    return found
+    return url
 
 
 def _file() -> Path:
@@ -160,6 +171,11 @@ def _file() -> Path:
 
 def _settings() -> Path:
     return _file().with_suffix(".settings.json")
+
+
+def _let_go(session: SparkSession) -> None:
+    with suppress(Exception):  # it may be gone already
+        session.stop()
 
 
 def _is_alive(pid: int) -> bool:

@@ -61,7 +61,8 @@ INTERPRETED = {
 """Settings of a session that reads few rows."""
 
 
-JAVA = "spark.driver.extraJavaOptions"
+JAVA = "spark.driver.defaultJavaOptions"
+"""Where our options go: before those of a user, which count."""
 _REMOTE = "is a server running there? an address is sc://host:port"
 
 

@@ -12,9 +12,11 @@ from astralq.plan.columns import Column, Window, col, columns, lit
 from astralq.plan.encoding.batches import NEVER
 from astralq.plan.encoding.scan import equal
 from astralq.plan.encoding.tables import Key, RelationTable, attributes, in_order, relabelled, same_batches
+from astralq.plan.operators.joins import difference, intersection, same_values
 from astralq.plan.operators.relational import by_value
 from astralq.plan.run import Run
 from astralq.plan.table import Table
+from astralq.schema import DOUBLE
 
 
 def bag_operation(op: ValueSetOperation, left: RelationTable, right: RelationTable, run: Run) -> RelationTable:
@@ -27,6 +29,11 @@ def bag_operation(op: ValueSetOperation, left: RelationTable, right: RelationTab
     if op.how is SetKind.UNION:
         both = left.rows.select(*shown[0]).union(right.rows.select(*shown[0]))
         return by_value(both, op.schema, one_batch=left.one_batch)
+    if any(a.type == DOUBLE for a in op.schema):
+        # 0.0 and -0.0 are equal: what is shown is the left side's.
+        sides = [by_value(f.rows, op.schema, one_batch=f.one_batch) for f in (left, right)]
+        matches = same_values(sides[0], sides[1], run)
+        return intersection(matches) if op.how is SetKind.INTERSECT else difference(matches)
     return _swept(op, left, right)
 
 
@@ -51,7 +58,8 @@ def _swept(op: ValueSetOperation, left: RelationTable, right: RelationTable) -> 
     held = turns.with_columns(ends).where(col("_there"))
     starts = [col(a).alias(b) for a, b in zip(points, ("ft", "fi"), strict=False)]
     rows = held.select(*columns(values), *starts, *columns(ends))
-    return RelationTable(rows, op.schema, tuple(Key(c) for c in values), one_batch)
+    unseen = left.unseen or right.unseen
+    return RelationTable(rows, op.schema, tuple(Key(c) for c in values), one_batch, unseen=unseen)
 
 
 def _changes(side: RelationTable, values: Sequence[str], name: str) -> Table:

@@ -150,7 +150,7 @@ def join(op: Join, left: RelationTable, right: RelationTable, run: Run) -> Relat
 
 
 def _note(op: Join, run: Run) -> None:
-    keys = key_texts(op)
+    keys = key_texts(op, sure=run.one_partition)
     if run.one_partition:
         how = f"by {' and '.join(keys)}" if keys else "of all pairs" if run.compares_all_pairs else "by buckets of time"
         run.choices.note(op.label, f"interval join {how}", "few rows are in one partition")
@@ -312,6 +312,11 @@ def same_identity(left: RelationTable, right: RelationTable, run: Run) -> Pairs:
     sides = [replace(f, rows=f.rows.with_column("path", path(f.phi))) for f in (_own_order(left), _own_order(right))]
     keys = [("path", "path", True), *((c, c, True) for c in attributes(left.schema))]
     return pairs(sides[0], sides[1], run, keys)
+
+
+def same_values(left: RelationTable, right: RelationTable, run: Run) -> Pairs:
+    """The pairs with equal values, NULL equal to NULL."""
+    return pairs(_own_order(left), _own_order(right), run, [(c, c, True) for c in attributes(left.schema)])
 
 
 def intersection(matches: Pairs) -> RelationTable:

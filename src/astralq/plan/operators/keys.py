@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 from astralq.algebra.relational import Join
@@ -38,32 +39,46 @@ class ComputedKey:
 
 def column_keys(op: Join) -> list[KeyPair]:
     """The comparisons of an attribute of the left side with one of the right."""
-    return [k for part in conjuncts(op.condition) if (k := _columns(part, op.both, len(op.left.schema))) is not None]
+    found = [(_columns(part, op.both, len(op.left.schema)), null_counts) for part, null_counts in _equalities(op)]
+    return [key for key, null_counts in found if key is not None and not null_counts]
 
 
 def computed_keys(op: Join) -> list[ComputedKey]:
     """The comparisons of expressions, each of one side's attributes only."""
     width = len(op.left.schema)
+    names = Names(op.both, [*attributes(op.left.schema), *attributes(op.right.schema)])
     found = []
-    for part in conjuncts(op.condition):
-        if not isinstance(part, Call) or part.function not in ("=", "<=>") or _columns(part, op.both, width):
-            continue
+    for part, null_counts in _equalities(op):
         sides = [_side(a, op.both, width) for a in part.args]
-        if None in sides or sides[0] == sides[1]:
+        if None in sides or sides[0] == sides[1] or (_columns(part, op.both, width) and not null_counts):
             continue
         first, second = part.args if sides[0] == 0 else reversed(part.args)
-        names = Names(op.both, [*attributes(op.left.schema), *attributes(op.right.schema)])
         left, right = (_tried(rewritten(e, names)) for e in (first, second))
         if left is not None and right is not None:
-            unsure = part.function == "<=>" or can_fail(first) or can_fail(second)
+            unsure = null_counts or part.function == "<=>" or can_fail(first) or can_fail(second)
             found.append(ComputedKey(str(part), F.expr(f"({left})"), F.expr(f"({right})"), unsure))
     return found
 
 
-def key_texts(op: Join) -> list[str]:
-    """What has to be equal, in words."""
-    plain = [str(p) for p in conjuncts(op.condition) if _columns(p, op.both, len(op.left.schema)) is not None]
-    return [*plain, *(k.text for k in computed_keys(op))]
+def _equalities(op: Join) -> Iterator[tuple[Call, bool]]:
+    """The equalities of a condition that may be keys, and with each whether pairs for which it is NULL count as well.
+
+    A condition is computed from left to right until one part is false. After a part that can fail there is no key: it
+    has to fail for other pairs, too. Before one, pairs whose key is NULL come as far as that part.
+    """
+    parts = conjuncts(op.condition)
+    for k, part in enumerate(parts):
+        if isinstance(part, Call) and part.function in ("=", "<=>"):
+            yield part, any(can_fail(later) for later in parts[k + 1 :])
+        if can_fail(part):
+            return
+
+
+def key_texts(op: Join, *, sure: bool = False) -> list[str]:
+    """What has to be equal, in words; `sure`: only what says by itself which pairs there are."""
+    width = len(op.left.schema)
+    plain = [str(p) for p, null_counts in _equalities(op) if _columns(p, op.both, width) and not null_counts]
+    return [*plain, *(k.text for k in computed_keys(op) if not (sure and k.unsure))]
 
 
 def _columns(part: Expr, both: Schema, width: int) -> KeyPair | None:

@@ -29,6 +29,8 @@ def lookup_keys(op: Operator) -> list[KeyPair]:
         case Join(Window(stream, spec), Domain(relation, LastBatchOf(), other=other) as past):
             if spec != last_batch() or other != stream or op.how not in (JoinKind.INNER, JoinKind.LEFT):
                 return []
+            if past.during is not None:
+                return []
         case _:
             return []
     if op.condition.columns - {n.lower() for n in op.both.names}:
