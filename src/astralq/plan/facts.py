@@ -134,12 +134,13 @@ def measured_times(
     made: list[Column] = []
     for n, t0 in enumerate(starts):
         seen, early = col("t") >= t0, col("t") < t0
-        # Spark compiles minima of numbers, not of structs.
-        first = F.min(F.when(seen, F.struct("t", "i")))
+        # Spark compiles minima of numbers, not of structs; before 4.1 it does not tell structs that it observes.
         if one_batch:
-            first = F.struct(F.min(F.when(seen, col("t"))).alias("t"), long(0).alias("i"))
+            made.append(F.min(F.when(seen, col("t"))).alias(f"first{n}"))
+        else:
+            first = F.min(F.when(seen, F.struct("t", "i")))
+            made += [first["t"].alias(f"first{n}"), first["i"].alias(f"index{n}")]
         made += [
-            first.alias(f"first{n}"),
             F.max(F.when(seen, col("t"))).alias(f"last{n}"),
             F.count(F.when(seen, 1)).alias(f"rows{n}"),
             F.count(F.when(early, 1)).alias(f"before{n}"),
@@ -152,11 +153,10 @@ def measured_times(
 
 def measured_rows(rows: Table, starts: Sequence[Instant]) -> Table:
     """How many rows a relation has that does not change."""
-    nothing = F.struct(long(0).alias("t"), long(0).alias("i"))
     made: list[Column] = []
     for n, _ in enumerate(starts):
         made += [
-            F.min(F.when(lit(False), nothing)).alias(f"first{n}"),
+            F.min(long(None)).alias(f"first{n}"),
             F.max(long(None)).alias(f"last{n}"),
             F.count(lit(1)).alias(f"rows{n}"),
             F.count(lit(None)).alias(f"before{n}"),
@@ -169,7 +169,7 @@ def learn(facts: Facts, asked: Asked, row: Row) -> None:
     for n, start in enumerate(asked.starts):
         first, last = row[f"first{n}"], row[f"last{n}"]
         facts.times[asked.source, start] = Times(
-            None if first is None or first[0] is None else BatchId(Instant(first[0]), first[1]),
+            None if first is None else BatchId(Instant(first), row.get(f"index{n}") or 0),
             None if last is None else Instant(last),
             row[f"rows{n}"],
             row[f"before{n}"],
