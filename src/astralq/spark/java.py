@@ -77,9 +77,9 @@ def _run_samples(java: str) -> None:
     from pyspark import SparkContext
 
     from astralq.spark.engine import Engine
-    from astralq.spark.session import INTERPRETED, session
+    from astralq.spark.session import INTERPRETED, JAVA, session
 
-    spark = session("local[2]", {**INTERPRETED, "spark.driver.extraJavaOptions": java})
+    spark = session("local[2]", {**INTERPRETED, JAVA: java})
     engine = Engine(spark)
     rows = spark.sql("SELECT id % 3 AS k, id * 0.5D AS v, timestamp_seconds(id * 10) AS ts FROM range(50)")
     streams: dict[str, Any] = {}
