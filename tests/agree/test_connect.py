@@ -20,4 +20,3 @@ def test_generated_queries_give_the_models_answers_over_connect() -> None:
         [*words, "tests/agree/test_queries.py"], cwd=ROOT, capture_output=True, text=True, timeout=300, check=False
     )
     assert found.returncode == 0, found.stdout[-3000:]
-    assert " failed" not in found.stdout

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import pytest
 from pyspark.sql import DataFrame, SparkSession
 
-from astralq.spark import Engine
+from astralq.spark import Engine, server
 
 HARBOUR = "CREATE REGION harbour AS 'POLYGON ((0 0, 9 0, 9 9, 0 0))';\n"
 
@@ -19,3 +20,13 @@ def test_a_region_is_tested_in_the_session_of_its_rows(spark: SparkSession, seve
     spark.createDataFrame([], "x int")  # the other one is active
     found = engine.run(f"{HARBOUR}SELECT x FROM s [UNBOUNDED] WHERE inside(x, y, harbour);", s=s)
     assert [r.x for r in found.collect()] == [1.0, 2.0]
+
+
+def test_a_process_that_has_a_session_does_not_look_for_a_server(
+    spark: SparkSession, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A process has either classic sessions or those of Spark Connect; and what runs keeps its settings."""
+    monkeypatch.setattr(server, "running", lambda: pytest.fail("there is a session"))
+    before = spark.conf.get("spark.sql.shuffle.partitions")
+    assert server.warm_session(little=True) is spark
+    assert spark.conf.get("spark.sql.shuffle.partitions") == before

@@ -215,7 +215,7 @@ def start(
                 printed=Printed(format_, time, len(source.script.queries)),
                 on_progress=report,
                 master=master,
-                conf={k: v for k, _, v in (pair.partition("=") for pair in conf or [])},
+                conf=_settings(conf),
                 rules=_rules(no_laws, without),
                 sharing=not no_sharing,
             )
@@ -292,7 +292,7 @@ def server_start(master: Master = None, conf: Conf = None) -> None:
     from astralq.cli import server
 
     with _reported_errors():
-        print(server.start(master, conf or []))
+        print(server.start(master, _settings(conf)))
 
 
 @server_commands.command("status", epilog="Example: astralq server status")
@@ -384,7 +384,11 @@ def _moment(option: str, value: str | None) -> Instant | None:
 def _where(master: str | None, conf: list[str] | None, remote: str | None) -> SparkPlace:
     if remote is not None and master is not None:
         raise typer.BadParameter("give either --master or --remote, not both", param_hint="--remote")
-    return SparkPlace(master, tuple(pair.partition("=")[::2] for pair in conf or []), remote)
+    return SparkPlace(master, tuple(_settings(conf).items()), remote)
+
+
+def _settings(conf: list[str] | None) -> dict[str, str]:
+    return {k: v for k, _, v in (pair.partition("=") for pair in conf or [])}
 
 
 def _check_engine(engine: str, master: str | None, conf: list[str], remote: str | None) -> None:

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping
 
 from astralq.spark import server
 
 
-def start(master: str | None, conf: Sequence[str]) -> str:
+def start(master: str | None, conf: Mapping[str, str]) -> str:
     begun = time.monotonic()
-    found = server.start(master, {k: v for k, _, v in (pair.partition("=") for pair in conf)})
+    found = server.start(master, conf)
     return f"the server at {found.url}, process {found.pid}, started in {time.monotonic() - begun:.0f} s"
 
 

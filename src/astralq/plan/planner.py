@@ -122,10 +122,7 @@ class Planner:
                     return streams.nothing(op.schema)
                 if (found := self._looked_up(op)) is not None:
                     return found
-                by_order = op.every is None and not (
-                    isinstance(op, IStream | DStream) and op.identity is Identity.VALUE
-                )
-                child = self.relation(op.child, demand=demand_of_streamer(op), identity=not by_order)
+                child = self.relation(op.child, demand=demand_of_streamer(op), identity=_compares_tuples(op))
                 return streamers.stream_of(op, child, run, name=self._state_name("every", op))
             case BandJoin():
                 return self._banded(op)
@@ -133,7 +130,7 @@ class Planner:
 
     def _looked_up(self, op: IStream | DStream | RStream) -> StreamTable | None:
         """A lookup of single rows, and what is selected and projected of it; in an epoch it is a join of states."""
-        if not isinstance(op, IStream) or op.every is not None or op.identity is Identity.VALUE or self.run.state:
+        if not isinstance(op, IStream) or _compares_tuples(op) or self.run.state is not None:
             return None
         above: list[Select | Project | Rename] = []
         child = op.child

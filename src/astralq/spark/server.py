@@ -25,8 +25,8 @@ from astralq.spark.java import options
 from astralq.spark.session import INTERPRETED, JAVA, OF_SPARK, SETTINGS, SparkError, connected, session
 
 LOCAL = "local[*]"
-_OF_SPARK = ("spark.sql.catalogImplementation", "spark.sql.extensions", "spark.sql.hive.", "spark.sql.warehouse.dir")
-"""Settings that look like a session's, and are Spark's."""
+_STATIC = ("spark.sql.catalogImplementation", "spark.sql.extensions", "spark.sql.hive.", "spark.sql.warehouse.dir")
+"""Static settings of Spark SQL: those of a server cannot be changed by its sessions."""
 PATIENCE = 20.0
 """Seconds in which a server has to end that is stopped."""
 
@@ -77,7 +77,7 @@ class Server:
             yield f"its Python is {self.python}, and this one is {sys.executable}"
         for name, value in conf.items():
             there = self.conf.get(name)
-            if there != value and (not name.startswith("spark.sql.") or name.startswith(_OF_SPARK)):
+            if there != value and (not name.startswith("spark.sql.") or name.startswith(_STATIC)):
                 yield f"its {name} is {there or 'not set'}, and {value} is asked for"
 
 
@@ -88,10 +88,10 @@ def warm_session(
     little: bool = False,
     tell: Callable[[str], None] = lambda _: None,
 ) -> SparkSession:
-    """A session of the server, if one runs and fits, else of a Spark that is started; `tell` is told why a server does
-    not fit."""
+    """The session of this process, if there is one; a session of the server, if one runs and fits; else one of a Spark
+    that is started. `tell` is told why a server does not fit."""
     given = dict(conf or {})
-    if (found := running()) is not None:
+    if SparkSession.getActiveSession() is None and (found := running()) is not None:
         misfit = next(found.misfits(master, given), None)
         if misfit is None:
             return found.session({**(INTERPRETED if little else {}), **given})

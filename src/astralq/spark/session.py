@@ -13,7 +13,6 @@ from contextlib import contextmanager
 from typing import IO
 from urllib.parse import urlsplit
 
-from py4j.protocol import Py4JError
 from pyspark.errors import PySparkException, PySparkRuntimeError
 from pyspark.logger import PySparkLogger
 from pyspark.sql import SparkSession
@@ -60,7 +59,6 @@ INTERPRETED = {
 }
 """Settings of a session that reads few rows."""
 
-
 JAVA = "spark.driver.defaultJavaOptions"
 """Where our options go: before those of a user, which count."""
 _REMOTE = "is a server running there? an address is sc://host:port"
@@ -73,6 +71,8 @@ class SparkError(AstralError):
 def session(master: str | None = None, conf: Mapping[str, str] | None = None, *, little: bool = False) -> SparkSession:
     """A session, the running one if there is one; by default on all cores of this machine. `little`: it will not read
     much."""
+    from py4j.protocol import Py4JError  # a client of Spark Connect need not have it
+
     running = SparkSession.getActiveSession()
     if running is None and shutil.which("java") is None and "JAVA_HOME" not in os.environ:
         raise SparkError(
@@ -86,7 +86,8 @@ def session(master: str | None = None, conf: Mapping[str, str] | None = None, *,
             builder = builder.config("spark.driver.host", "127.0.0.1").config("spark.driver.bindAddress", "127.0.0.1")
             # The workers that test regions need this environment's packages.
             os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
-    settings = {**({} if running is not None else SETTINGS), **(INTERPRETED if little else {}), **(conf or {})}
+    ours = {**SETTINGS, **(INTERPRETED if little else {})}
+    settings = {**(ours if running is None else {}), **(conf or {})}
     if running is None and JAVA not in settings and (java := options(little=little)):
         settings[JAVA] = java
     for name, value in settings.items():

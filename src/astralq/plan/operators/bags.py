@@ -42,19 +42,19 @@ def _swept(op: ValueSetOperation, left: RelationTable, right: RelationTable) -> 
     values, one_batch = attributes(op.schema), left.one_batch
     points = ["at"] if one_batch else ["at", "ai"]
     changes = _changes(left, values, "mine").union(_changes(right, values, "theirs"), missing=True)
-    by_value_ = Window.partition_by(*columns(values)).order_by(*points)
-    upto = {side: F.coalesce(F.sum(side).over(by_value_), lit(0)) for side in ("mine", "theirs")}
-    following = F.lead(F.struct(*columns(points)), 1).over(by_value_)
+    in_turn = Window.partition_by(*columns(values)).order_by(*points)
+    upto = {side: F.coalesce(F.sum(side).over(in_turn), lit(0)) for side in ("mine", "theirs")}
+    following = F.lead(F.struct(*columns(points))).over(in_turn)
     last = changes.with_columns({**upto, "_next": following})
     # The last of several changes at one time has them all.
     last = last.where(col("_next").is_null() | (col("_next") > F.struct(*columns(points))))
     there = (col("mine") > 0) & ((col("theirs") > 0) if op.how is SetKind.INTERSECT else (col("theirs") <= 0))
     marked = last.select(*columns(values), *columns(points), there.alias("_there"))
-    before = F.coalesce(F.lag("_there").over(by_value_), lit(False))
+    before = F.coalesce(F.lag("_there").over(in_turn), lit(False))
     turns = marked.with_column("_before", before).where(col("_there") != col("_before"))
-    ends = {"tt": F.coalesce(F.lead("at", 1).over(by_value_), lit(NEVER))}
+    ends = {"tt": F.coalesce(F.lead("at").over(in_turn), lit(NEVER))}
     if not one_batch:
-        ends["ti"] = F.coalesce(F.lead("ai", 1).over(by_value_), lit(0))
+        ends["ti"] = F.coalesce(F.lead("ai").over(in_turn), lit(0))
     held = turns.with_columns(ends).where(col("_there"))
     starts = [col(a).alias(b) for a, b in zip(points, ("ft", "fi"), strict=False)]
     rows = held.select(*columns(values), *starts, *columns(ends))

@@ -14,8 +14,8 @@ from astralq.algebra.properties import properties
 from astralq.algebra.relational import Join, JoinKind
 from astralq.algebra.windows import Window, last_batch
 from astralq.plan import functions as F  # noqa: N812
+from astralq.plan.columns import Column, col, columns, lit
 from astralq.plan.columns import Window as Over
-from astralq.plan.columns import col, columns, lit
 from astralq.plan.encoding.batches import Id, lt
 from astralq.plan.encoding.tables import RelationTable, StreamTable, attributes
 from astralq.plan.operators.expressions import Names, compiled
@@ -54,20 +54,20 @@ def looked_up(op: Join, stream: StreamTable, relation: RelationTable, keys: Sequ
     tuple_columns = list(dict.fromkeys([*attributes(op.left.schema), *stream.order, *stream.stamp_columns]))
     stamps = ["_t"] if one_batch else ["_t", "_i"]
 
-    def stamp(b: Id) -> list[object]:
+    def stamp(b: Id) -> list[Column]:
         return [b.t.alias("_t"), *([] if one_batch else [b.index.alias("_i")])]
 
     end = [relation.end.t.alias("tt"), *([] if one_batch else [relation.end.index.alias("ti")])]
     held = F.struct(*columns(right), *end)
     rows = relation.rows.select(
         *(col(c).alias(f"_k{n}") for n, (_, c, _) in enumerate(keys)),
-        *stamp(relation.start),  # type: ignore[arg-type]
+        *stamp(relation.start),
         lit(0).alias("_side"),
         held.alias("_held"),
     )
     tuples = stream.rows.select(
         *(col(c).alias(f"_k{n}") for n, (c, _, _) in enumerate(keys)),
-        *stamp(stream.batch),  # type: ignore[arg-type]
+        *stamp(stream.batch),
         lit(1).alias("_side"),
         *columns(tuple_columns),
     )
