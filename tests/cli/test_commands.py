@@ -140,7 +140,7 @@ def test_explain_shows_kind_start_and_plan(desk: Desk) -> None:
         "  many partitions: how many rows there are is not known without reading them\n"
         "  WINDOW [ROWS 1]\n"
         "    by rows, looked up by position: position p + n is found by an equi-join\n"
-        "    positions by a distributed sort: order or identity of its tuples is observed\n"
+        "    positions by sorting ranges of time side by side: order or identity of its tuples is observed\n"
         "  2 tables are computed once\n"
         "\n"
         "kept by a continuous run\n"

@@ -248,10 +248,13 @@ def _named(text: str, name: str) -> str:
 
 
 def _level(session: SparkSession) -> StorageLevel:
-    """Where there is but one executor, it looks in vain for another one to keep a copy."""
+    """Rows as they are: to write them as bytes and read them again takes longer than most of what is done with them.
+    Where there is but one executor, it looks in vain for another one to keep a copy."""
     master = session.conf.get("spark.master", "") or ""
     alone = master == "local" or master.startswith("local[")
-    return StorageLevel.MEMORY_AND_DISK if alone else StorageLevel.MEMORY_AND_DISK_2
+    return StorageLevel(
+        useDisk=True, useMemory=True, useOffHeap=False, deserialized=True, replication=1 if alone else 2
+    )
 
 
 def _has_checkpoint_directory(session: SparkSession) -> bool:

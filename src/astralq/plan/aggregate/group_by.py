@@ -111,7 +111,7 @@ class _Grouping:
         self.run.choices.note(self.op.label, strategy.value, reason)
         named = self.with_panes(parts) if self.name else parts.named
         states = parts.merging.states(self._from_now(named, strategy), strategy)
-        groups = self._relation(states, [p.final for p in parts.plans])
+        groups = self._relation(states, [p.final for p in parts.plans], few=parts.merging.few)
         if self.run.since is not None:
             return clip_to_epoch(groups, self.run)
         stepwise = strategy in (Strategy.ONE_STEP, Strategy.FEW_STEPS)
@@ -268,7 +268,7 @@ class _Grouping:
         merging = Merging(self.relation, self.keys, {}, self.run, self.always)
         return self._relation(merging.with_intervals(values, elementary, names, zero), columns(names))
 
-    def _relation(self, states: Table, finals: Sequence[Column]) -> RelationTable:
+    def _relation(self, states: Table, finals: Sequence[Column], *, few: bool = False) -> RelationTable:
         width = len(self.keys)
         made = [col(k).alias(f"c{j}") for j, k in enumerate(self.keys)]
         made += [v.alias(f"c{width + j}") for j, v in enumerate(finals)]
@@ -280,5 +280,6 @@ class _Grouping:
             coalesced=False,
             one_row_per_phi=not self.op.aggregates,
             grid=self.relation.grid,
+            few=few,
             unseen=True,
         )

@@ -28,6 +28,10 @@ FEW = 12
 """Up to how many windows hold a tuple if panes are merged into each of them."""
 
 
+FEW_PANES = 100_000
+"""Up to how many panes are put together by one task, where there are no groups: a second's work."""
+
+
 class Strategy(Enum):
     """How partial values are merged."""
 
@@ -64,6 +68,12 @@ class Merging:
     merges: Mapping[str, str]
     run: Run
     always: bool
+
+    @property
+    def few(self) -> bool:
+        """Whether there are so few panes that one task looks at them one after the other."""
+        steps = self.relation.steps
+        return not self.keys and self.relation.pane_aligned and steps is not None and steps <= FEW_PANES
 
     def states(self, named: Table, strategy: Strategy) -> Table:
         """For each group the merged partials in each interval [ft, tt) between two of its changes."""
@@ -103,7 +113,7 @@ class Merging:
         """Running values over the points of each group; the last event of a point has them all."""
         one_batch = self.relation.one_batch
         order = ["at"] if one_batch else ["at", "ai"]
-        sequence = Sequenced.of(self._events(named), self.keys, order, self.run, self.run.time_cut)
+        sequence = Sequenced.of(self._events(named), self.keys, order, self.run, self.run.time_cut, few=self.few)
         swept = sequence.running(self.merges, order)
         last = col("next_at").is_null() | (col("next_at") > col("at"))
         if not one_batch:
@@ -168,7 +178,8 @@ class Merging:
             staying = MERGES[m](col(f"out_{n}")).over(down)
             values.append(combined(m, entered, staying).alias(n))
         valued = merged.select(*keys, "at", *values)
-        states = Sequenced.of(valued, keys, ["at"], self.run, self.run.time_cut).running({}, ["at"])
+        sequence = Sequenced.of(valued, keys, ["at"], self.run, self.run.time_cut, few=self.few)
+        states = sequence.running({}, ["at"])
         states = states.with_column("tt", F.coalesce("next_at", lit(NEVER))).renamed({"at": "ft"})
         held = states if self.always else states.where(col("there") > 0)
         return held.select(*keys, "ft", "tt", *merges)

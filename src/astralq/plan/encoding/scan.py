@@ -1,31 +1,23 @@
-"""What is sequential: positions, running values, and the nearest row of another table.
+"""What is sequential: running values, neighbours, and the nearest row of another table.
 
-There are two executions. Over many rows nothing runs on a single core: positions come from a distributed sort, and all
-else uses window functions over (key, bucket): where there is no key, one summary row per bucket carries what goes over
-its borders, and a prefix over the summaries is joined back. Few rows are in one partition, and need no buckets.
+There are two executions. Over many rows nothing runs on a single core: all of it uses window functions over (key,
+bucket): where there is no key, one summary row per bucket carries what goes over its borders, and a prefix over the
+summaries is joined back. Few rows are in one partition, and need no buckets.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Protocol
 
 from astralq.plan import functions as F  # noqa: N812
 from astralq.plan.columns import Column, Window, col, columns, lit
-from astralq.plan.encoding.tables import StreamTable, attributes
-from astralq.plan.state.store import StateTables
-from astralq.plan.table import Index, Table
+from astralq.plan.table import Table
 
 
 class Sequential(Protocol):
-    """What decides how sequential work is done, and keeps the streams that have their positions."""
-
-    @property
-    def numbered(self) -> dict[StreamTable, StreamTable]: ...
-
-    @property
-    def state(self) -> StateTables | None: ...
+    """What decides how sequential work is done."""
 
     @property
     def one_partition(self) -> bool: ...
@@ -35,30 +27,6 @@ class Sequential(Protocol):
 
 BUCKETS = 64
 """Into how many parts a run is cut where there is no key: enough for every core, few enough for one summary."""
-
-
-def numbered(stream: StreamTable, run: Sequential) -> StreamTable:
-    """The stream with its positions n = 0, 1, 2, …
-
-    The sort ends with all attributes: rows that are still equal are the same tuple, so that any partitioning gives
-    the same positions.
-    """
-    if stream.numbered:
-        return stream
-    if stream in run.numbered:
-        return run.numbered[stream]
-    by = dict.fromkeys([*stream.sort_columns, *attributes(stream.schema)])
-    kept = [*stream.stamp_columns, *attributes(stream.schema)]
-    rows: Table = Index(stream.rows, tuple(by), "n").select(*columns(kept), "n")
-    if run.state is not None:
-        # In an epoch these are the new tuples, and the positions go on where the last epoch's ended.
-        before = run.state.metadata.get(f"count {stream.name}", 0)
-        rows = run.materialized(rows.with_column("n", col("n") + lit(before)))
-        run.state.count(f"count {stream.name}", rows)
-    else:
-        rows = run.materialized(rows)
-    run.numbered[stream] = replace(stream, rows=rows, order=("n",))
-    return run.numbered[stream]
 
 
 @dataclass(frozen=True)
@@ -110,9 +78,12 @@ class Sequenced:
     cut: Cut | None = None  # of the first order column
 
     @staticmethod
-    def of(table: Table, keys: Sequence[str], order: Sequence[str], run: Sequential, cut: Cut) -> Sequenced:
-        """Buckets only where there is neither a key nor one partition; what is bucketed is read more than once."""
-        if keys or run.one_partition:
+    def of(
+        table: Table, keys: Sequence[str], order: Sequence[str], run: Sequential, cut: Cut, *, few: bool = False
+    ) -> Sequenced:
+        """Buckets only where there is neither a key nor one partition, nor few rows; what is bucketed is read more than
+        once."""
+        if keys or run.one_partition or few:
             return Sequenced(table, tuple(keys), tuple(order))
         return Sequenced(run.materialized(table), (), tuple(order), cut)
 

@@ -147,6 +147,8 @@ class RelationTable:
     append_only: bool = False  # rows are never taken out
     pane_aligned: bool = False  # many rows have the same interval: windows that move in steps
     grid: Grid | None = None  # the instants of those steps: every row begins and ends at one of them, or never
+    steps: int | None = None  # about how many different intervals rows have, where that is known
+    few: bool = False  # so few rows that one task looks at them one after the other
     unseen: bool = False  # rows may begin after the end of the run, where nobody sees them
 
     @property
@@ -178,7 +180,7 @@ class RelationTable:
 
     def in_pieces(self, rows: Table) -> RelationTable:
         """The same rows in parts of their intervals, of which nothing is known."""
-        return replace(self, rows=rows, lifetime=None, append_only=False, pane_aligned=False, grid=None)
+        return replace(self, rows=rows, lifetime=None, append_only=False, pane_aligned=False, grid=None, steps=None)
 
 
 INTERVAL = ("ft", "fi", "tt", "ti")

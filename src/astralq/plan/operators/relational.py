@@ -65,7 +65,7 @@ def marked(relation: RelationTable, run: Run) -> RelationTable:
     assert relation.ordered
     values = attributes(relation.schema)
     start, end = (["ft"], ["tt"]) if relation.one_batch else (["ft", "fi"], ["tt", "ti"])
-    sequence = Sequenced.of(relation.rows, relation.order, start, run, run.time_cut)
+    sequence = Sequenced.of(relation.rows, relation.order, start, run, run.time_cut, few=relation.few)
     beside = sequence.neighbours([*values, *end], [*values, *start])
 
     def continues(side: str, mine: Sequence[str], theirs: Sequence[str]) -> Column:

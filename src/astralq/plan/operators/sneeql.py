@@ -12,7 +12,8 @@ from astralq.plan.aggregate.direct import aggregated
 from astralq.plan.aggregate.layouts import aggregates_of, layouts
 from astralq.plan.aggregate.partials import prepared
 from astralq.plan.columns import Column, Window, col, columns, lit, long
-from astralq.plan.encoding.scan import asof_forward, equal, numbered
+from astralq.plan.encoding.numbering import numbered
+from astralq.plan.encoding.scan import asof_forward, equal
 from astralq.plan.encoding.tables import (
     Key,
     RelationTable,

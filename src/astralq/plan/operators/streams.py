@@ -9,16 +9,17 @@ from astralq.algebra.stream_ops import Spread
 from astralq.algebra.ticks import Tick
 from astralq.plan import functions as F  # noqa: N812
 from astralq.plan.columns import Window, col, columns, lit
-from astralq.plan.encoding.scan import Sequential, numbered
+from astralq.plan.encoding.numbering import numbered
 from astralq.plan.encoding.tables import StreamTable, attributes
 from astralq.plan.operators.expressions import Names, bounding_boxes, compiled, reads_position
+from astralq.plan.run import Run
 from astralq.plan.sql_types import spark_type
 from astralq.plan.table import Values
 from astralq.schema import Schema
 from astralq.timeline import Instant
 
 
-def _names(op: Select | Project, stream: StreamTable, run: Sequential) -> tuple[Names, StreamTable]:
+def _names(op: Select | Project, stream: StreamTable, run: Run) -> tuple[Names, StreamTable]:
     """Where expressions find what they name; the position only exists once it is counted."""
     exprs = [op.condition] if isinstance(op, Select) else [e for _, e in op.items]
     if any(reads_position(e, op.child.schema) for e in exprs):
@@ -44,7 +45,7 @@ def nothing(schema: Schema) -> StreamTable:
     return StreamTable(Values((), (*types, ("t", "bigint"))), schema, (), one_batch=True)
 
 
-def select(op: Select, stream: StreamTable, run: Sequential) -> StreamTable:
+def select(op: Select, stream: StreamTable, run: Run) -> StreamTable:
     names, stream = _names(op, stream, run)
     rows = stream.rows
     box = bounding_boxes(op.condition, names)
@@ -53,7 +54,7 @@ def select(op: Select, stream: StreamTable, run: Sequential) -> StreamTable:
     return _plain(replace(stream, rows=rows.where(compiled(op.condition, names))))
 
 
-def project(op: Project, stream: StreamTable, run: Sequential) -> StreamTable:
+def project(op: Project, stream: StreamTable, run: Run) -> StreamTable:
     names, stream = _names(op, stream, run)
     order = {name: f"q{k}" for k, name in enumerate(stream.order)}
     items = [compiled(e, names).alias(f"c{k}") for k, (_, e) in enumerate(op.items)]

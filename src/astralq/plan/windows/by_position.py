@@ -19,6 +19,7 @@ from astralq.plan.windows.evaluations import Evaluations
 from astralq.plan.windows.events import Events, is_direct
 from astralq.plan.windows.positions import Positions
 from astralq.plan.windows.result import WindowOf
+from astralq.plan.windows.steps import moves_in_steps
 
 
 def by_position(window: WindowOf, stream: StreamTable, positions: Positions) -> RelationTable:
@@ -27,7 +28,8 @@ def by_position(window: WindowOf, stream: StreamTable, positions: Positions) -> 
     scope = spec.scope
     if Measure.DISTANCE in spec.measures:
         positions = positions.with_odometer()
-    if _needs_batches(spec):
+    in_steps = moves_in_steps(window)
+    if _needs_batches(spec) and not in_steps:
         positions = positions.with_batches()
     if not (is_direct(spec) and spec.partition):
         positions = positions.settled()
@@ -43,7 +45,15 @@ def by_position(window: WindowOf, stream: StreamTable, positions: Positions) -> 
     elif isinstance(scope.lo, Linear) and scope.lo.slope == 0:
         inside = col("p") >= scope.lo.offset
         enter, leave = choose(inside, enter, at(NEVER)), choose(inside, leave, at(-NEVER))
-    return window.relation(stream, rows, enter, leave, append_only=is_landmark(scope.lo))
+    return window.relation(
+        stream,
+        rows,
+        enter,
+        leave,
+        append_only=is_landmark(scope.lo),
+        pane_aligned=in_steps,
+        steps=run.rows // spec.schedule.every if in_steps and isinstance(spec.schedule, Periodic) else None,
+    )
 
 
 def _needs_batches(spec: WindowSpec) -> bool:

@@ -56,7 +56,14 @@ def by_time(window: WindowOf, stream: StreamTable) -> RelationTable:
         lifetime=stay.lifetime,
         append_only=is_landmark(spec.scope.lo),
         pane_aligned=not isinstance(spec.schedule, Continuous),
+        steps=_steps(window) if stream.one_batch else None,
     )
+
+
+def _steps(window: WindowOf) -> int | None:
+    """About how many evaluations of a periodic schedule are in what a run looks at."""
+    schedule, run = window.spec.schedule, window.run
+    return (run.end - run.first_instant) // schedule.every + 2 if isinstance(schedule, Periodic) else None
 
 
 def _width(lo: Back, hi: Back) -> int:

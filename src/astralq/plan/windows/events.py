@@ -18,6 +18,7 @@ from astralq.plan.windows.arithmetic import at_least_zero, evaluation, first_at_
 from astralq.plan.windows.evaluations import Evaluations
 from astralq.plan.windows.positions import Positions
 from astralq.plan.windows.result import WindowOf
+from astralq.plan.windows.steps import Steps, moves_in_steps
 
 
 def is_direct(spec: WindowSpec) -> bool:
@@ -63,6 +64,11 @@ class Events:
             assert width is not None
             positions = positions.batch_later(width + 1, "later")
             return self._next_evaluation(positions, positions.looked_up("later"), which)
+        if moves_in_steps(self.window):
+            assert width is not None
+            sought = col("p") if which == "enter" else col("p") + (width + 1)
+            positions = Steps.of(self.window, positions).reaching(positions, sought, which)
+            return positions, positions.looked_up(which)
         # The position that hi has to reach
         if which == "enter":
             target: Column = col("b0")

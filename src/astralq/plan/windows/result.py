@@ -47,6 +47,7 @@ class WindowOf:
         lifetime: int | None = None,
         append_only: bool = False,
         pane_aligned: bool = False,
+        steps: int | None = None,
     ) -> RelationTable:
         """The relation of tuples that a window holds in [start, end)."""
         if self.spec.schedule.measure is Measure.TIME:
@@ -79,6 +80,7 @@ class WindowOf:
             pane_aligned=pane_aligned,
             unseen=True,
             grid=self._grid if pane_aligned else None,
+            steps=steps,
         )
 
     def _phi(self, stream: StreamTable) -> tuple[Phi, list[Column]]:

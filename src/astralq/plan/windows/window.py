@@ -12,7 +12,7 @@ from astralq.algebra.retention import Demand, holds_all_at_once, keeps_tuples
 from astralq.algebra.schedules import Continuous, Measure, Periodic, TimeSchedule
 from astralq.algebra.scopes import OfInstant, check_rules, check_window
 from astralq.algebra.windows import WindowSpec
-from astralq.plan.encoding.scan import numbered
+from astralq.plan.encoding.numbering import numbered
 from astralq.plan.encoding.tables import RelationTable, StreamTable
 from astralq.plan.run import Run
 from astralq.plan.state.epochs import clip_to_epoch, with_kept_tuples
@@ -85,7 +85,7 @@ def _note(spec: WindowSpec, run: Run, *, measured: bool) -> None:
 
 
 def _numbering(run: Run) -> str:
-    return "one task" if run.one_partition else "a distributed sort"
+    return "one task" if run.one_partition else "sorting ranges of time side by side"
 
 
 def _why_numbered(spec: WindowSpec, *, ordered: bool) -> str:
