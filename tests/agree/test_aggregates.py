@@ -126,6 +126,33 @@ def test_magnitudes_far_apart_are_added_exactly(engine: Engine) -> None:
     assert same(on_model(query, data), on_spark(engine, query, data))
 
 
+NEAR_AND_FAR: dict[str, list[float]] = {
+    "quarters": [0.25 * k for k in range(12)],
+    "decimals": [21.37, 21.4, 20.99, 21.37, -0.01, 21.37, 19.5, 21.37],
+    "far from 0": [1e9 + 4, 1e9 + 7, 1e9 + 13, 1e9 + 16, 1e9 + 4.001, -1e9],
+    "equal": [0.1] * 6,
+    "tiny": [-1e-60, 3e-60, 2.5e-60, -7e-61],
+    "finer than the grid": [5e-324, 1.5, 1e-100, 2.5, -3e-80],
+    "out of reach": [1.0, 2.0, 1e78, 3.0, 4.0, float("inf"), 5.0, 6.0, float("nan"), 7.0, 8.0, 9.0],
+    "wide": [1e-70, 1e76, -1e76, 1.0, 1e-3, 1e40],
+}
+
+
+@pytest.mark.parametrize("values", NEAR_AND_FAR.values(), ids=NEAR_AND_FAR)
+def test_variances_agree_bit_for_bit(engine: Engine, values: list[float]) -> None:
+    """They are swept: what leaves is taken off again."""
+    tuples = [(BatchId(Instant(t), 0), (1, v, None, None, None, None)) for t, v in enumerate(values)]
+    query = S[range_("2 us")].aggregate("stddev(v) AS s", "var_pop(v) AS p")
+    data = {"S": Stream.of(tuples)}
+    assert same(on_model(query, data), on_spark(engine, query, data))
+
+
+def test_equal_values_count_once_in_a_distinct_deviation(engine: Engine) -> None:
+    query = S[range_("5 us")].aggregate("stddev(DISTINCT v) AS s", by="k")
+    data = _data(0)
+    assert same(on_model(query, data), on_spark(engine, query, data))
+
+
 def _longs(*values: int) -> Data:
     return {"S": Stream.of((BatchId(Instant(t), 0), (1, None, None, v, None, None)) for t, v in enumerate(values))}
 

@@ -147,8 +147,10 @@ GROWING: Data = {
         D[unbounded()].aggregate("sum(v) AS total", by="a").istream(),
         D[unbounded()].aggregate("sum(v * 2) AS total", "first(v) AS f"),
         D[range_("5 us")].aggregate("sum(v) AS total", "stddev(v) AS s").istream(),
+        D[tumble("4 us")].aggregate("stddev(v) AS s", "var_pop(v) AS p", by="a").istream(),
+        D[unbounded()].aggregate("stddev_pop(v) AS s", by="a").istream(),
     ],
-    ids=["tumble", "range", "unbounded", "expression", "continuous"],
+    ids=["tumble", "range", "unbounded", "expression", "continuous", "deviation", "deviation of all"],
 )
 def test_exact_sums_go_on_when_later_values_need_other_limbs(spark: SparkSession, query: StreamQuery) -> None:
     """Finer bits, greater magnitudes and infinities that come after panes have been kept."""

@@ -280,6 +280,14 @@ def test_variances_are_exact_too() -> None:
     """[003 WindowAggregation] Far from 0 nothing cancels: deviations -6, -3, 3, 6 give 90 / 3; equal values give 0."""
     assert of_doubles("variance(v)", 1e9 + 4, 1e9 + 7, 1e9 + 13, 1e9 + 16) == 30.0
     assert of_doubles("stddev(v)", 0.1, 0.1, 0.1) == 0.0
+    assert of_doubles("stddev_pop(v)", 2.0**-170, 3 * 2.0**-170) == 2.0**-170
+
+
+def test_variances_have_a_grid_and_a_reach() -> None:
+    """A denormal beside ordinary values is 0 to them; beyond 2^256 there is no variance, as of infinities."""
+    assert of_doubles("var_pop(v)", 1.0, 3.0, 2.0, 5e-324, 4.0) == 2.0
+    assert math.isnan(of_doubles("stddev_pop(v)", 1.0, 2.0**256))
+    assert math.isnan(of_doubles("variance(v)", 1.0, math.inf))
 
 
 # Streamers

@@ -182,37 +182,42 @@ def _average(values: list[Any], source: Type, result: Type) -> Value:
     return as_double(sum(map(Fraction, values), Fraction(0)) / len(values))
 
 
-_HALF = 2.0**31
+GRID, REACH = Fraction(1, 2**240), 2.0**256
+"""What variances are computed on: about 5.7e-73, and 1.2e77. Squares of more would need more than a plan can carry."""
 
 
 def _variance(f: str, values: list[Any]) -> Value:
     """The mean of the squared distances from the mean; NULL for a sample of one.
 
-    It depends on the bag of values only. The values are doubles, the mean is rounded once, the distances are taken as
-    parts of the greatest one, and their squares are added as integers on a grid of 2^-62: what every engine can do in
-    any order, and good to a few units in the last place.
+    It depends on the bag of values only, which are doubles: n·Σx² − (Σx)² is exact and rounded once, then divided by
+    n·n, or n·(n − 1) of a sample, and for a deviation the root is taken. It is 0 exactly where all are equal. What is
+    finer than GRID is cut off; beyond REACH, as of infinities, the answer is NaN.
     """
     floats = [float(v) for v in values]
     n = len(floats)
     divisor = n if f.endswith("_pop") else n - 1
     if divisor == 0:
         return None
-    if not all(map(math.isfinite, floats)):
+    if not all(abs(v) < REACH for v in floats):
         return math.nan
-    mean = as_double(sum(map(Fraction, floats), Fraction(0)) / n)
-    away = [v - mean for v in floats]
-    reach = max(map(abs, away))
-    if math.isinf(reach):
-        return math.nan
-    high = low = 0
-    for distance in away if reach else ():
-        share = distance / reach
-        square = share * share * _HALF
-        high += math.floor(square)
-        low += round((square - math.floor(square)) * _HALF)
-    squares = float(high) / _HALF + float(low) / (_HALF * _HALF)
-    spread = squares / float(divisor) * reach * reach
-    return math.sqrt(spread) if f.startswith("stddev") else spread
+    exact = [Fraction(math.trunc(Fraction(v) / GRID)) * GRID for v in floats]
+    apart = n * sum((v * v for v in exact), Fraction(0)) - sum(exact, Fraction(0)) ** 2
+    if not apart:
+        return 0.0
+    # Doubles of any exponent: apart = scaled · 4^half.
+    half = (apart.numerator.bit_length() - apart.denominator.bit_length() - 53) // 2
+    spread = float(apart / Fraction(4) ** half) / (float(n) * float(divisor))
+    if f.startswith("stddev"):
+        return _scaled(math.sqrt(spread), half)
+    return _scaled(spread, 2 * half)
+
+
+def _scaled(value: float, exponent: int) -> float:
+    """value · 2^exponent of a value that is not negative, infinite beyond the range of doubles."""
+    try:
+        return math.ldexp(value, exponent)
+    except OverflowError:
+        return math.inf
 
 
 def _percentile(values: list[float], fraction: float) -> float:

@@ -83,12 +83,15 @@ def _always_fits(source: Type, to: Type) -> bool:
     return source.name in _WIDER and to.name in _WIDER and _WIDER.index(source.name) <= _WIDER.index(to.name)
 
 
-MERGEABLE = ("count", "sum", "avg", "min", "max", "first", "last")
+_SUMS = ("count", "sum", "avg", "stddev", "stddev_pop", "variance", "var_pop")
+"""What changes where equal values are taken once."""
+
+MERGEABLE = (*_SUMS, "min", "max", "first", "last")
 
 
 def mergeable(a: Aggregate) -> bool:
     """Whether the aggregate of several groups of rows follows from what little is known of each group."""
-    return a.function in MERGEABLE and not (a.distinct and a.function in ("count", "sum", "avg"))
+    return a.function in MERGEABLE and not (a.distinct and a.function in _SUMS)
 
 
 def depends_on_order(aggregate: Aggregate) -> bool:

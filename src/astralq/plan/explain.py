@@ -19,7 +19,7 @@ from astralq.laws.rules import RULES
 from astralq.plan.answer import Plan, plan_history
 from astralq.plan.facts import Facts
 from astralq.plan.run import BatchRun
-from astralq.plan.table import Keep, Materialize, Table
+from astralq.plan.table import Aggregate, Keep, Materialize, Table
 from astralq.plan.warnings import warnings_of
 from astralq.timeline import EPOCH, Instant, format_instant
 
@@ -34,10 +34,11 @@ def plan_without_data(query: Operator, t0: Instant | None, until: Instant | None
     many partitions: how many rows there are is not known without reading them
     WINDOW [ROWS 3]
       by rows, looked up by position: position p + n is found by an equi-join
-      positions by a distributed sort: the window counts rows of the stream
+      positions by sorting ranges of time side by side: the window counts rows of the stream
     AGGREGATE max(v)
       elementary intervals: minima and maxima, and rows hold for different times
     6 tables are computed once
+    how many tuples come in which part of the time is counted first, for positions
     """
     if any(isinstance(op, SensedSource) for op in query.walk()):
         # A sensed stream has no end of its own; any one will do where nothing is computed.
@@ -55,8 +56,10 @@ def explained(plan: Plan) -> list[str]:
     once = _count(plan)[Materialize]
     if once:
         lines.append("1 table is computed once" if once == 1 else f"{once} tables are computed once")
-    if plan.missing:
+    if any(isinstance(t, Aggregate) and not t.keys for t in plan.missing):
         lines.append("values that are added up are measured first, for exact sums")
+    if any(isinstance(t, Aggregate) and t.keys for t in plan.missing):
+        lines.append("how many tuples come in which part of the time is counted first, for positions")
     return lines
 
 

@@ -24,9 +24,9 @@ def warnings_of(query: Operator) -> list[str]:
 
     >>> from astralq import range_, stream
     >>> s = stream("s", "k INT, v DOUBLE, ts TIMESTAMP", timestamp="ts")
-    >>> for warning in warnings_of(s[range_("1 h", slide="1 min")].aggregate("stddev(v) AS d", by="k").operator):
+    >>> for warning in warnings_of(s[range_("1 h", slide="1 min")].aggregate("median(v) AS m", by="k").operator):
     ...     print(warning)
-    AGGREGATE stddev(v) AS d BY k: stddev is not put together from parts, and a tuple is in 60 windows: each of them \
+    AGGREGATE median(v) AS m BY k: median is not put together from parts, and a tuple is in 60 windows: each of them \
 is computed from all of its tuples; a longer SLIDE is less work
     """
     return list(dict.fromkeys(w for op in lower(query).walk() for w in _warnings(op)))

@@ -11,9 +11,10 @@ from astralq.plan import functions as F  # noqa: N812
 from astralq.plan.aggregate.common_panes import Panes
 from astralq.plan.aggregate.direct import aggregated
 from astralq.plan.aggregate.elementary import Elementary
-from astralq.plan.aggregate.layouts import Layouts, aggregates_of, integer_layouts, layouts, ranges_of
+from astralq.plan.aggregate.layouts import Layouts, aggregates_of, integer_layouts, layout_of, layouts, ranges_of
 from astralq.plan.aggregate.limbs import Layout, rescale_limbs
-from astralq.plan.aggregate.partials import Partial, Plan, plan, prepared
+from astralq.plan.aggregate.moments import VARIANCES, squares_layout
+from astralq.plan.aggregate.partials import Partial, Plan, plan, prepared, with_steps
 from astralq.plan.aggregate.strategies import Merging, Strategy, choose
 from astralq.plan.columns import Column, col, columns, lit, long
 from astralq.plan.encoding.tables import Key, RelationTable, attributes
@@ -111,7 +112,8 @@ class _Grouping:
         self.run.choices.note(self.op.label, strategy.value, reason)
         named = self.with_panes(parts) if self.name else parts.named
         states = parts.merging.states(self._from_now(named, strategy), strategy)
-        groups = self._relation(states, [p.final for p in parts.plans], few=parts.merging.few)
+        finished = with_steps(states, parts.plans)
+        groups = self._relation(finished, [p.final for p in parts.plans], few=parts.merging.few)
         if self.run.since is not None:
             return clip_to_epoch(groups, self.run)
         stepwise = strategy in (Strategy.ONE_STEP, Strategy.FEW_STEPS)
@@ -123,7 +125,8 @@ class _Grouping:
         cut = self._layouts(rows)
         plans = [plan(j, a, cut.by_place.get(j), self.order) for j, a in enumerate(aggregates_of(self.op))]
         partials = {p.name: p for q in plans for p in q.partials}
-        named: Table = rows.select(
+        before = {name: c for p in plans for name, c in p.before.items()}
+        named: Table = rows.with_columns(before).select(
             *self.keys,
             *self.relation.interval_columns,
             long(1).alias("there"),
@@ -169,8 +172,9 @@ class _Grouping:
         before = [None if x is None else Layout(*x) for x in run.state.metadata[f"layouts {self.name}"]]
         for k, (a, b) in enumerate(zip(before, now, strict=True)):
             if a is not None and b is not None and a != b:
-                cut = rescale_limbs([col(f"s{k}_{j}") for j in range(a.count)], a, b)
-                old = old.with_columns({f"s{k}_{j}": limb for j, limb in enumerate(cut)})
+                old = _rescaled(old, f"s{k}", a, b)
+                if aggregates_of(self.op)[k].function in VARIANCES:
+                    old = _rescaled(old, f"q{k}", squares_layout(a), squares_layout(b))
         if self.relation.append_only:
             # What has come before is one value for each group.
             old = old.with_columns(self._since(run.since))
@@ -204,12 +208,12 @@ class _Grouping:
             source = f"{self.name} {k}" if traced is None else f"{traced[0].name} {traced[1]}"
             assert isinstance(self.run, EpochRun)
             known = self.run.known_range(source, range_)
-            if not known.layout.fast:
+            if not (layout_of(aggregates[k], known).fast and aggregates[k].function not in VARIANCES):
                 coming = self.run.new_rows if traced is not None and self.early else None
                 most, measured = self._most(rows, coming)
                 assumed = assumed or not measured
                 known = replace(known, rows=min(known.rows, most))
-            cut[k] = known.layout
+            cut[k] = layout_of(aggregates[k], known)
         return Layouts(cut, assumed)
 
     def _most(self, rows: Table, coming: int | None) -> tuple[int, bool]:
@@ -283,3 +287,9 @@ class _Grouping:
             few=few,
             unseen=True,
         )
+
+
+def _rescaled(table: Table, name: str, old: Layout, new: Layout) -> Table:
+    """A table whose sums name_0, name_1, … were cut in another way."""
+    cut = rescale_limbs([col(f"{name}_{j}") for j in range(old.count)], old, new)
+    return table.with_columns({f"{name}_{j}": limb for j, limb in enumerate(cut)})

@@ -9,6 +9,7 @@ from astralq.algebra.base import Operator
 from astralq.algebra.relational import GroupBy
 from astralq.expr.nodes import Aggregate
 from astralq.plan.aggregate.limbs import Layout, Range, integer_layout, range_columns, range_of
+from astralq.plan.aggregate.moments import VARIANCES, moment_layout
 from astralq.plan.columns import Column, col
 from astralq.plan.facts import SUMMED
 from astralq.plan.run import Run
@@ -36,7 +37,12 @@ def layouts(
     """
     ranges, assumed = ranges_of(aggregates, rows, run, below=below)
     whole = integer_layouts(aggregates, run.rows if most is None else most)
-    return Layouts({k: r.layout for k, r in ranges.items()} | whole, assumed)
+    return Layouts({k: layout_of(aggregates[k], r) for k, r in ranges.items()} | whole, assumed)
+
+
+def layout_of(a: Aggregate, known: Range) -> Layout:
+    """How the doubles of an aggregate are cut."""
+    return moment_layout(known) if a.function in VARIANCES else known.layout
 
 
 def integer_layouts(aggregates: Sequence[Aggregate], rows: int) -> dict[int, Layout]:

@@ -46,20 +46,20 @@ class Layout:
             finite = F.abs(value) < lit(math.inf)  # NaN is greater than everything
             rest = F.when(finite, value).when(value.is_not_null(), lit(0.0))
         if self.count > 2:
-            return [self._limb(rest, k) for k in range(self.count)]
+            return [self.limb(rest, k) for k in range(self.count)]
         limbs: list[Column] = []
         for k in reversed(range(self.count)):
             unit = self.low + k * self.width
-            limb = _times_power(rest, -unit).try_cast("bigint")  # cuts towards 0, so that the rest is exact
+            limb = times_power(rest, -unit).try_cast("bigint")  # cuts towards 0, so that the rest is exact
             limbs.append(limb)
-            rest = rest - _times_power(limb.cast("double"), unit)
+            rest = rest - times_power(limb.cast("double"), unit)
         # The layout was made for this column's values. Should they have changed since, that is told.
         limbs[-1] = F.when(rest == 0, limbs[-1]).when(value.is_not_null(), F.raise_error(lit(_CHANGED)).cast("bigint"))
         return limbs[::-1]
 
-    def _limb(self, value: Column, k: int) -> Column:
+    def limb(self, value: Column, k: int) -> Column:
         """One limb by itself; what overflows has no bits as low as that."""
-        scaled = _times_power(value, -(self.low + k * self.width))
+        scaled = times_power(value, -(self.low + k * self.width))
         inside = F.when(F.abs(scaled) < lit(math.inf), scaled).when(value.is_not_null(), lit(0.0))
         return (inside % lit(math.ldexp(1.0, self.width))).cast("bigint")
 
@@ -76,7 +76,7 @@ class Layout:
         if not self.fast:
             return _rounded(limbs, self, None)
         if self.count == 1:
-            return _times_power(limbs[0].cast("double"), self.low)
+            return times_power(limbs[0].cast("double"), self.low)
         high, low = self._doubles(limbs)
         return high + low
 
@@ -112,19 +112,19 @@ class Layout:
         high = carry if self.count == 1 else limbs[1] + carry
         rest = low.bits_and(lit(2**width - 1))
         return (
-            _times_power(high.cast("double"), self.low + width),
-            _times_power(rest.cast("double"), self.low),
+            times_power(high.cast("double"), self.low + width),
+            times_power(rest.cast("double"), self.low),
         )
 
 
-def _times_power(value: Column, exponent: int) -> Column:
-    """value · 2^exponent, exact; in two steps where the power itself is beyond the doubles."""
+def times_power(value: Column, exponent: int) -> Column:
+    """value · 2^exponent, exact; in several steps where the power itself is beyond the doubles."""
     if exponent == 0:
         return value
     if abs(exponent) <= 1000:
         return value * lit(math.ldexp(1.0, exponent))
-    half = exponent // 2
-    return value * lit(math.ldexp(1.0, half)) * lit(math.ldexp(1.0, exponent - half))
+    step = exponent // 2 if abs(exponent) <= 2000 else math.copysign(1000, exponent)
+    return times_power(value * lit(math.ldexp(1.0, int(step))), exponent - int(step))
 
 
 INTEGERS = Layout(0, 31, 1)
@@ -175,7 +175,7 @@ def range_columns(value: Column, prefix: str = "") -> list[Column]:
     finite = F.abs(value) < lit(math.inf)
     steps = lit(_GRIDS[-1])
     for g in reversed(_GRIDS[:-1]):
-        scaled = _times_power(value, -g)
+        scaled = times_power(value, -g)
         steps = F.when(scaled == F.rint(scaled), lit(g)).otherwise(steps)
     return [
         F.count(value).alias(f"{prefix}rows"),

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 
 from astralq.algebra.relational import GroupBy
+from astralq.expr.aggregates import REACH
 from astralq.expr.nodes import SPATIAL_AGGREGATES, Aggregate
 from astralq.plan import functions as F  # noqa: N812
 from astralq.plan.aggregate.limbs import Layout
+from astralq.plan.aggregate.moments import VARIANCES, Moments, moment_limbs, square_limbs
 from astralq.plan.columns import Column, col, lit
 from astralq.plan.encoding.scan import MERGES
 from astralq.plan.operators.expressions import Names, compiled
+from astralq.plan.table import Table
 
 
 @dataclass(frozen=True)
@@ -33,6 +36,8 @@ class Plan:
     partials: tuple[Partial, ...]
     final: Column
     layout: Layout | None = None  # how its sums are cut, if they are
+    before: Mapping[str, Column] = field(default_factory=dict)  # columns that partial ones are made of
+    steps: tuple[Mapping[str, Column], ...] = ()  # columns over merged ones that `final` is made of, step by step
 
     @property
     def invertible(self) -> bool:
@@ -52,7 +57,36 @@ def plan(k: int, a: Aggregate, layout: Layout | None, order: Sequence[str]) -> P
         case "first" | "last":
             packed = F.struct(*(col(c).alias(f"o{j}") for j, c in enumerate(order)), value.alias("value"))
             return Plan((Partial(f"m{k}", packed, "min" if a.function == "first" else "max"),), col(f"m{k}.value"))
+    if a.function in VARIANCES:
+        assert layout is not None
+        return _variance(k, a, value.cast("double"), layout)
     return _total(k, a, value, layout)
+
+
+def with_steps(merged: Table, plans: Sequence[Plan]) -> Table:
+    """Merged partial values with all columns that the aggregates' values are made of."""
+    for j in range(max((len(p.steps) for p in plans), default=0)):
+        merged = merged.with_columns({name: c for p in plans if j < len(p.steps) for name, c in p.steps[j].items()})
+    return merged
+
+
+def _variance(k: int, a: Aggregate, value: Column, layout: Layout) -> Plan:
+    """Variances and deviations: NULL over nothing, NaN where a value is beyond their reach."""
+    before = {f"limb{k}_{j}": limb for j, limb in enumerate(moment_limbs(value, layout))}
+    limbs = [col(name) for name in before]
+    count = Partial(f"n{k}", F.when(value.is_not_null(), 1).otherwise(0).cast("bigint"), "sum")
+    sums = [Partial(f"s{k}_{j}", limb, "sum") for j, limb in enumerate(limbs)]
+    squares = [Partial(f"q{k}_{j}", square, "sum") for j, square in enumerate(square_limbs(limbs))]
+    moments = Moments.of(k, a, layout)
+    n = col(count.name)
+    divisor = n if a.function.endswith("_pop") else n - 1
+    spread = moments.value(n, divisor, *([col(p.name) for p in parts] for parts in (sums, squares)))
+    partials = [count, *sums, *squares]
+    if layout.special:
+        inside = (F.abs(value) < lit(REACH)) | value.is_null()
+        partials.append(Partial(f"x{k}_0", F.when(inside, 0).otherwise(1).cast("bigint"), "sum"))
+        spread = F.when(col(f"x{k}_0") > 0, lit(float("nan"))).otherwise(spread)
+    return Plan(tuple(partials), F.when(divisor > 0, spread), layout, before, tuple(moments.steps))
 
 
 def _total(k: int, a: Aggregate, value: Column, layout: Layout | None) -> Plan:

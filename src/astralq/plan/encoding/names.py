@@ -24,8 +24,9 @@ NAMES = {
     r"m|_m|(own|after|at|next|with)_[ti]|last": "evaluations every so many positions, and the upper bound before",
     # Aggregation
     r"v\d+|z\d+|x\d+|y\d+|s\d+|there": "arguments of aggregates, order, locations and times; whether a row is there",
-    r"[nmaxs]\d+(_\d+)?|(in|out)_\w+": "partial values, limbs of sums, and final values",
-    r"(limb|sum|count|mean|away|range|square|high|low|from|leg|path|first|last|point)\d+(_\d+)?": "variances and paths",
+    r"[nmaxsq]\d+(_\d+)?|(in|out)_\w+": "partial values, limbs of sums, and final values",
+    r"limb\d+_\d+|w\d+_\d+|[uc][sqd]\d+_\d+": "limbs of values, and digits and carries of what variances are made of",
+    r"(from|leg|path|first|last|point)\d+": "paths",
     r"event|at|ai|next_\w+|last_\w+|block": "entries and exits",
     # Sequential work and joins
     r"_bucket|_b|_all_\w+|_before_\w+|_(first|next|last|final|earlier|later|carried|least)": "summaries of buckets",

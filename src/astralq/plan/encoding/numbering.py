@@ -88,7 +88,7 @@ class Ranges:
 
         >>> ranges = Ranges.of(dict.fromkeys(range(1024), 10))
         >>> len(ranges.before), ranges.before[:3], ranges.of_part[:4], ranges.of_part[-1]
-        (64, (0, 160, 320), (0, 0, 0, 0), 63)
+        (65, (0, 160, 320), (0, 0, 0, 0), 64)
         """
         total = sum(counts.values())
         if max(counts.values(), default=0) > max(SKEWED * total, ROWS_IN_RANGE):

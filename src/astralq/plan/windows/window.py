@@ -20,6 +20,7 @@ from astralq.plan.windows.by_position import by_position, worth_keeping
 from astralq.plan.windows.by_time import by_time
 from astralq.plan.windows.positions import Positions
 from astralq.plan.windows.result import WindowOf
+from astralq.plan.windows.steps import moves_in_steps
 
 
 def window(
@@ -75,6 +76,8 @@ def _note(spec: WindowSpec, run: Run, *, measured: bool) -> None:
         how, why = "at a list of instants", "the schedule has no formula"
     elif Measure.DISTANCE in spec.measures:
         how, why = "by the distance travelled", "schedule or scope are measured by the odometer"
+    elif moves_in_steps(WindowOf(spec, run)):
+        how, why = "by rows in steps, looked up by evaluation", "all tuples of a step enter and leave together"
     elif spec.partition:
         how, why = "by rows of each part", "neighbours in a part are at hand"
     elif run.one_partition:
