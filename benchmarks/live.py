@@ -1,6 +1,6 @@
 """Continuous queries against plain Structured Streaming: how many rows a second each sustains, from the same files.
 
-scripts/bench live [hop|last|epoch] [--rows N] [--files N]
+scripts/bench live [hop|last|epoch] [--rows N] [--files N] [--seconds N] [--kinds W2 …]
 """
 
 from __future__ import annotations
@@ -23,6 +23,7 @@ from pyspark.sql import functions as F  # noqa: N812
 from pyspark.sql.streaming import StatefulProcessor, StatefulProcessorHandle
 from rich.console import Console
 
+from astralq.algebra.sources import StreamSource
 from astralq.language import read_script
 from astralq.runtime.queries import ContinuousQuery
 from astralq.runtime.run import ContinuousRun, Settings
@@ -37,6 +38,19 @@ HOP = (
     "FROM s [HOP 1 HOUR EVERY 1 MINUTE] GROUP BY k);"
 )
 LAST = "RSTREAM(SELECT k, v FROM s [PARTITION BY k ROWS 10 SLIDE 1 MINUTE]);"
+KINDS = {
+    "W2": HOP,
+    "W3": "ISTREAM(SELECT k, avg(v) AS m FROM s [RANGE 1 MINUTE] GROUP BY k);",
+    "W4": "ISTREAM(SELECT s.k, s.v, u.v AS w FROM s [RANGE 10 SECONDS] JOIN u [RANGE 10 SECONDS] ON s.k = u.k);",
+    "W5": LAST,
+    "W6": "SELECT s.k, s.v, u.v AS w FROM s JOIN u ON s.k = u.k WITHIN 2 SECONDS;",
+    "W7": "ISTREAM(SELECT avg(v) AS m FROM s [ROWS 1000 SLIDE 100] HAVING count(*) > 0);",
+    "W11": "SELECT s.k, s.v FROM s LOOKUP JOIN (SELECT k, avg(v) AS m, stddev_pop(v) AS d FROM s "
+    "[RANGE 1 DAY SLIDE 10 MINUTES] GROUP BY k) AS w ON s.k = w.k AND abs(s.v - m) > 3 * d;",
+}
+"""The kinds of windows whose epochs are timed. The other stream u has one row of a hundred."""
+RATES = (20_000, 1_000)
+"""Rows a second."""
 MINUTE = 60_000
 BOTH = 1
 """Files that are taken together; both sides get the same."""
@@ -192,30 +206,33 @@ def compared(spark: SparkSession, name: str, feed: Feed, query: str, others: dic
         console.print(f"  {feed.rows / seconds:>9,.0f} rows/s, {seconds / best['astralq']:.1f} times our time: {k}")
 
 
-def epochs(spark: SparkSession, rows: int, seconds: int) -> float:
+def epochs(spark: SparkSession, kind: str, rows: int, seconds: int) -> float:
     """The median time of an epoch while so many rows a second come, in files of a second."""
     work = Path(tempfile.mkdtemp())
-    (work / "s").mkdir()
     rng = np.random.default_rng(3)
     times: list[float] = []
-    declared = f"CREATE STREAM s ({SCHEMA}) FROM parquet 's' TIMESTAMP BY ts;"
-    statement = read_script(f"{declared}\n{HOP}").queries[0]
+    declared = "".join(f"CREATE STREAM {n} ({SCHEMA}) FROM parquet '{n}' TIMESTAMP BY ts;\n" for n in "su")
+    statement = read_script(f"{declared}\n{KINDS[kind]}").queries[0]
+    names = sorted({op.name for op in statement.operator.walk() if isinstance(op, StreamSource)})
+    for n in names:
+        (work / n).mkdir()
     run = ContinuousRun(spark, work / "c", Settings(), on_progress=lambda p: times.append(p.seconds))
     run.open([(ContinuousQuery("1", statement.operator, None, work), FileSink(work / "out", "parquet"))])
     run.start()
     began = time.perf_counter()
     for f in range(seconds):
-        ts = START + f * 1_000_000 + np.sort(rng.integers(0, 1_000_000, rows))
-        write_file(work / "s" / f"{f:05d}.parquet", rng, ts)
+        for n in names:
+            ts = START + f * 1_000_000 + np.sort(rng.integers(0, 1_000_000, rows if n == "s" else rows // 100))
+            write_file(work / n / f"{f:05d}.parquet", rng, ts)
         time.sleep(max(0.0, began + f + 1 - time.perf_counter()))
     behind = run.last_progress
     run.stop()
     shutil.rmtree(work)
     median = statistics.median(times)
     assert behind is not None
-    Console().print(
-        f"epochs at {rows:,} rows/s for {seconds} s: median {median:.2f} s of {len(times)}, "
-        f"{behind.rows:,} rows taken when the last one came"
+    Console(width=160).print(
+        f"{kind} at {rows:,} rows/s for {seconds} s: epochs {median:.2f} s (median of {len(times)}), {behind.latency}, "
+        f"{behind.rows:,} rows taken when the last ones came"
     )
     return median
 
@@ -225,7 +242,8 @@ def main(given: Sequence[str] | None = None) -> int:
     parser.add_argument("names", nargs="*", metavar="NAME", help="hop, last, epoch; default: all")
     parser.add_argument("--rows", type=int, default=6_000_000)
     parser.add_argument("--files", type=int, default=6)
-    parser.add_argument("--seconds", type=int, default=120, help="for epoch")
+    parser.add_argument("--seconds", type=int, default=60, help="for epoch")
+    parser.add_argument("--kinds", nargs="*", choices=KINDS, default=list(KINDS), metavar="W2", help="for epoch")
     asked = parser.parse_args(given)
     wanted = asked.names or ["hop", "last", "epoch"]
     conf = {
@@ -238,7 +256,8 @@ def main(given: Sequence[str] | None = None) -> int:
     spark = session("local[2]", conf)
     folder = Path(tempfile.mkdtemp())
     feed = Feed(folder / "s", asked.rows, asked.files, 6)
-    feed.write()
+    if {"hop", "last"} & set(wanted):
+        feed.write()
     if "hop" in wanted:
         others: dict[str, Plain] = {"Structured Streaming with window()": plain_hop}
         compared(spark, "avg, min, max, count by 100 keys over [HOP 1 HOUR EVERY 1 MINUTE]", feed, HOP, others)
@@ -249,8 +268,10 @@ def main(given: Sequence[str] | None = None) -> int:
         }
         compared(spark, "the last 10 of each key every minute", feed, LAST, others)
     if "epoch" in wanted:
-        epochs(spark, 20_000, asked.seconds)
-    shutil.rmtree(folder)
+        for kind in asked.kinds:
+            for rate in RATES:
+                epochs(spark, kind, rate, asked.seconds)
+    shutil.rmtree(folder, ignore_errors=True)
     return 0
 
 

@@ -11,7 +11,9 @@ from astralq.errors import PlanError
 from astralq.language import read_script
 from astralq.laws.optimize import optimize
 from astralq.runtime.checkpoint.records import CorruptRecordError, newest, read_record, write_record
+from astralq.runtime.ingest.log import BatchManifest
 from astralq.runtime.ingest.watermark import MAX_WATERMARK, SourceProgress, after_closing, watermark
+from astralq.runtime.latency import Latencies, Latency
 from astralq.runtime.progress import QueryProgress, RunProgress
 from astralq.timeline import Duration, Instant
 
@@ -86,6 +88,41 @@ def test_progress_in_one_line_has_all_its_numbers() -> None:
         "epoch 4 · 100 rows in · 1 rejected · up to 1970-01-01T00:00:01Z, 2.5 s behind, 2 late, 90 released, "
         "7 rows out · state 12 rows, 3.4 kB · 0.50 s"
     )
+
+
+def test_progress_tells_how_long_files_waited_for_their_answers() -> None:
+    query = QueryProgress("1", Instant(1_000_000), 90, 2, 7, 12, 3400)
+    progress = RunProgress(4, 100, 0, None, 0.5, (query,), latency=Latency.of([0.5, 0.7, 2.0]))
+    assert "answered 0.7 s after arrival, 95 % within 2.0 s, all within 2.0 s · 0.50 s" in progress.line()
+    assert progress.record["latency"] == {"files": 3, "median": 0.7, "most": 2.0, "longest": 2.0}
+
+
+def manifest(number: int, last: int | None, *came: int, arrived: int = 100) -> BatchManifest:
+    return BatchManifest(number, 1, 0, None, None if last is None else Instant(last), Instant(arrived), {}, came=came)
+
+
+def test_a_file_waits_until_the_last_of_its_tuples_is_answered() -> None:
+    """Two files in a batch whose last tuple is at 20; one that was there when the run began waits from then on."""
+    latencies = Latencies(Instant(50))
+    batches = {0: manifest(0, 20, 40, 90), 1: manifest(1, 30, 120)}
+    latencies.note("s", batches, Instant(19), Instant(1_000_000))
+    assert list(latencies.last) == []
+    latencies.note("s", batches, Instant(20), Instant(1_000_050))
+    assert list(latencies.last) == [1.0, 0.99996]
+    latencies.note("s", batches, Instant(25), Instant(3_000_000))
+    assert len(latencies.last) == 2, "it is counted once"
+
+
+def test_batches_of_an_earlier_run_and_those_without_tuples_wait_for_nothing() -> None:
+    latencies = Latencies(Instant(50))
+    latencies.note("s", {0: manifest(0, 20, 10, arrived=40), 1: manifest(1, None)}, Instant(99), Instant(100))
+    assert Latency.of(latencies.last) is None
+
+
+def test_what_is_not_a_file_waits_from_when_it_was_taken() -> None:
+    latencies = Latencies(Instant(50))
+    latencies.note("s", {0: manifest(0, 20, arrived=1_000_000)}, Instant(99), Instant(3_000_000))
+    assert list(latencies.last) == [2.0]
 
 
 DECLARED = """

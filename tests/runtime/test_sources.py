@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import time
 from collections import Counter
 from contextlib import suppress
 from pathlib import Path
@@ -54,6 +55,21 @@ def test_what_comes_too_late_is_set_aside_and_counted(spark: SparkSession, tmp_p
     assert progress.queries[0].late == 2
     late = spark.read.parquet(str(found.checkpoint / "late" / "s" / "1-2")).collect()
     assert sorted((r.k, r.v, r.ts) for r in late) == [(1, 3.0, 4), (2, 4.0, 3)]
+
+
+def test_progress_tells_from_arrival_to_answer_of_each_file(spark: SparkSession, tmp_path: Path) -> None:
+    """Three files that come together have a tuple that waits for others of its instant, until the run is closed."""
+    found = live(spark, tmp_path, S + "ISTREAM(SELECT k, v FROM s [RANGE 2 SECONDS]);")
+    for t in (1, 2, 3):
+        found.feed("s", [f"1,1,{t}"], modified=time.time())
+    with found.opened() as run:
+        found.go_on(run)
+        assert run.last_progress is not None
+        assert run.last_progress.latency is None
+        run.step(closing=True)
+        assert run.last_progress.latency is not None
+        assert run.last_progress.latency.files == 3
+        assert 0 < run.last_progress.latency.median < 60
 
 
 def test_late_tuples_alone_are_counted_too(spark: SparkSession, tmp_path: Path) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import asdict, dataclass
 from typing import Any
 
+from astralq.runtime.latency import Latency
 from astralq.timeline import Instant, format_instant
 
 
@@ -35,6 +36,7 @@ class RunProgress:
     shared_rows: int = 0  # state that several queries have in common, counted once
     shared_bytes: int = 0
     failed: tuple[tuple[str, str], ...] = ()  # queries that have stopped, and why
+    latency: Latency | None = None  # from arrival to answer
 
     @property
     def record(self) -> dict[str, Any]:
@@ -69,6 +71,8 @@ class RunProgress:
         if self.shared_rows:
             parts.append(f"of that shared {self.shared_rows:,} rows, {size(self.shared_bytes)}")
         parts += [f"query {name} has failed" for name, _ in self.failed]
+        if self.latency is not None:
+            parts.append(str(self.latency))
         return " · ".join([*parts, f"{self.seconds:.2f} s"])
 
 

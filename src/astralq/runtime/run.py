@@ -24,6 +24,7 @@ from astralq.runtime.ingest.inputs import Input, frame_input, idle_after, on_arr
 from astralq.runtime.ingest.log import IngestLog, clock
 from astralq.runtime.ingest.sensing import sensed_input
 from astralq.runtime.ingest.watermark import MAX_WATERMARK, SourceProgress, watermark
+from astralq.runtime.latency import Latencies, Latency
 from astralq.runtime.progress import QueryProgress, RunProgress
 from astralq.runtime.queries import ContinuousQuery
 from astralq.runtime.sinks import Sink
@@ -66,6 +67,7 @@ class ContinuousRun:
         self.wake = threading.Event()
         self.stopping = threading.Event()
         self.began = clock()
+        self.latencies = Latencies(self.began)
         self.last_progress: RunProgress | None = None
         self.failure: BaseException | None = None
         self._heartbeats: dict[str, Instant] = {}
@@ -182,7 +184,16 @@ class ContinuousRun:
         gate = self.epochs.gate if few else None
         change = source.change if isinstance(source, RelationSource) else None
         log = IngestLog(
-            source.name, self.folders, input_.schema, input_.doubles, input_.read, self.wake, gate, input_.files, change
+            source.name,
+            self.folders,
+            input_.schema,
+            input_.doubles,
+            input_.read,
+            self.wake,
+            gate,
+            input_.files,
+            change,
+            input_.came,
         )
         made.append(log)
         log.load()
@@ -309,6 +320,7 @@ class ContinuousRun:
     def listen(self) -> None:
         """Starts the streaming queries of all sources."""
         self.began = clock()
+        self.latencies = Latencies(self.began)
         for log in self.epochs.ingest_logs.values():
             self._listen(log)
 
@@ -396,6 +408,7 @@ class ContinuousRun:
         shared = epochs.kept.size([name for name, count in users.items() if count > 1])
         newest = [m.last for s in epochs.ingest_logs.values() for m in list(s.manifests.values()) if m.last is not None]
         rows, rejected = (sum(c[k] for c in epochs.counts.values()) for k in (0, 1))
+        self._note_latencies()
         self.last_progress = RunProgress(
             epochs.epoch,
             rows,
@@ -405,5 +418,14 @@ class ContinuousRun:
             queries,
             *shared,
             tuple(epochs.failed.items()),
+            Latency.of(self.latencies.last),
         )
         self.on_progress(self.last_progress)
+
+    def _note_latencies(self) -> None:
+        now = clock()
+        for name, log in self.epochs.ingest_logs.items():
+            readers = [q for q, known in self.epochs.queries.items() if any(s.name == name for s in known.coming)]
+            marks = [self.epochs.query_states[q].since for q in readers if q in self.epochs.query_states]
+            answered = None if None in marks else min((m for m in marks if m is not None), default=None)
+            self.latencies.note(name, dict(log.manifests), answered, now)

@@ -9,7 +9,7 @@ import glob
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import reduce
+from functools import lru_cache, reduce
 from pathlib import Path
 
 from pyspark.sql import Column, DataFrame, SparkSession
@@ -41,7 +41,7 @@ _AGE = "36500d"
 """No file is too old: by default Spark ignores files that are a week older than the newest, without a warning."""
 
 _FILE = "path STRING, modificationTime TIMESTAMP, length BIGINT, content BINARY"
-"""The columns of Spark's binaryFile source. Only the path is selected, so the content is not read."""
+"""The columns of Spark's binaryFile source. The content is not selected, and so not read."""
 
 
 @dataclass(frozen=True)
@@ -62,6 +62,7 @@ class Input:
     schema: StructType
     doubles: tuple[str, ...]  # attributes whose ranges are measured
     files: Files | None = None
+    came: Callable[[DataFrame], list[Instant]] | None = None  # when the files of a batch came
 
 
 def idle_after(source: Source | SensedSource, default: Duration | None) -> Duration | None:
@@ -93,7 +94,9 @@ def open_input(spark: SparkSession, source: Source, folder: Path, last: Callable
         case _:
             stream, rows = None, _callable(source, origin, folder)
     files = _files_of(source) if origin.format == "parquet" and not on_arrival(source) else None
-    return Input(stream, _stamped(source, rows, last, further), log_schema(spark, source, *further), doubles, files)
+    came = _came if origin.format in ("csv", "json", "parquet") else None
+    stamped = _stamped(source, rows, last, further)
+    return Input(stream, stamped, log_schema(spark, source, *further), doubles, files, came)
 
 
 def _stamped(source: Source, read: Read, last: Callable[[], Instant], further: tuple[str, ...]) -> Read:
@@ -145,7 +148,7 @@ def _files(spark: SparkSession, source: Source, origin: Origin, folder: Path) ->
         options["pathGlobFilter"] = re.sub(r"([\\*?\[\]{}])", r"\\\1", Path(place).name)
         place = str(Path(place).parent)
     reader = spark.readStream.format("binaryFile").schema(_FILE).options(**options)
-    stream = reader.load(place).select("path")
+    stream = reader.load(place).select("path", F.unix_micros("modificationTime").alias("came"))
     suffixes = tuple(s + packed for s in SUFFIXES[origin.format] for packed in ("", ".gz"))
 
     def read(df: DataFrame, batch: int) -> DataFrame:
@@ -162,9 +165,18 @@ def _files(spark: SparkSession, source: Source, origin: Origin, folder: Path) ->
     return stream, read
 
 
+@lru_cache(maxsize=8)
+def _listed(df: DataFrame) -> list[tuple[Path, Instant]]:
+    """The files of a batch and when they came; nothing else of them is collected, and that once."""
+    return [(Path(re.sub(r"^file:(//)?", "", r.path)), Instant(r.came)) for r in df.collect()]
+
+
 def _paths(df: DataFrame) -> list[Path]:
-    """The files of a batch; only their names are collected."""
-    return [Path(re.sub(r"^file:(//)?", "", r.path)) for r in df.collect()]
+    return [path for path, _ in _listed(df)]
+
+
+def _came(df: DataFrame) -> list[Instant]:
+    return sorted(came for _, came in _listed(df))
 
 
 def _files_of(source: Source) -> Files:

@@ -59,16 +59,17 @@ class BatchManifest:
     ranges: dict[str, Range]  # of each DOUBLE attribute
     linked: bool = False  # the batch is hard links to the source's own files, not a copy of their rows
     deletions: int = 0  # rows of a change log that are a '-'
+    came: tuple[int, ...] = ()  # when each file of it came; empty where it is not made of files
 
     @staticmethod
     def from_record(record: Record) -> BatchManifest:
         ranges = {name: Range(*r) for name, r in record["ranges"].items()}
-        return BatchManifest(**{**record, "ranges": ranges})
+        return BatchManifest(**{**record, "ranges": ranges, "came": tuple(record.get("came", ()))})
 
     @property
     def record(self) -> Record:
         ranges = {n: [r.rows, r.greatest, r.low, r.special] for n, r in self.ranges.items()}
-        return {**vars(self), "ranges": ranges}
+        return {**vars(self), "ranges": ranges, "came": list(self.came)}
 
 
 @dataclass
@@ -84,6 +85,7 @@ class IngestLog:
     gate: threading.Lock | None = None  # taken while a batch is written, on few cores
     files: Files | None = None
     change: str | None = None  # the attribute of a change log that says '+' or '-'
+    came: Callable[[DataFrame], Sequence[Instant]] | None = None  # when the files of a batch came
     manifests: dict[int, BatchManifest] = field(default_factory=dict)
     query: StreamingQuery | None = None
     failure: BaseException | None = None
@@ -161,6 +163,7 @@ class IngestLog:
             ranges,
             linked is not None,
             measured["deletions"] if self.change is not None else 0,
+            () if self.came is None else tuple(self.came(df)),
         )
 
     def _link(self, df: DataFrame, batch: int) -> DataFrame | None:
