@@ -41,9 +41,10 @@ LAST = "RSTREAM(SELECT k, v FROM s [PARTITION BY k ROWS 10 SLIDE 1 MINUTE]);"
 KINDS = {
     "W2": HOP,
     "W3": "ISTREAM(SELECT k, avg(v) AS m FROM s [RANGE 1 MINUTE] GROUP BY k);",
-    "W4": "ISTREAM(SELECT s.k, s.v, u.v AS w FROM s [RANGE 10 SECONDS] JOIN u [RANGE 10 SECONDS] ON s.k = u.k);",
+    "W4": "ISTREAM(SELECT s.k, s.v, u.v AS w FROM s [RANGE 10 SECONDS] JOIN u [RANGE 10 SECONDS] "
+    "ON s.k = u.k AND s.v = u.v);",
     "W5": LAST,
-    "W6": "SELECT s.k, s.v, u.v AS w FROM s JOIN u ON s.k = u.k WITHIN 2 SECONDS;",
+    "W6": "SELECT s.k, s.v, u.v AS w FROM s JOIN u ON s.k = u.k AND s.v = u.v WITHIN 2 SECONDS;",
     "W7": "ISTREAM(SELECT avg(v) AS m FROM s [ROWS 1000 SLIDE 100] HAVING count(*) > 0);",
     "W11": "SELECT s.k, s.v FROM s LOOKUP JOIN (SELECT k, avg(v) AS m, stddev_pop(v) AS d FROM s "
     "[RANGE 1 DAY SLIDE 10 MINUTES] GROUP BY k) AS w ON s.k = w.k AND abs(s.v - m) > 3 * d;",

@@ -62,6 +62,12 @@ class InSession:
     def greatest(self, name: str, column: str) -> int | None:
         return None
 
+    def between(self, name: str, after: int, upto: int) -> DataFrame:
+        return self.written[name].where((F.col("tt") > after) & (F.col("tt") <= upto))
+
+    def expire(self, name: str, until: int) -> None:
+        self.written[name] = self.written[name].where(F.col("tt") > until).localCheckpoint()
+
     def advance(self) -> None:
         """Ends the epoch: what was written is what the next one finds."""
         self.tables, self.written = self.written, {}

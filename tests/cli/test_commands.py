@@ -142,6 +142,7 @@ def test_explain_shows_kind_start_and_plan(desk: Desk) -> None:
         "    by rows, looked up by position: position p + n is found by an equi-join\n"
         "    positions by sorting ranges of time side by side: order or identity of its tuples is observed\n"
         "  2 tables are computed once\n"
+        "  how many tuples come in which part of the time is counted first, for positions\n"
         "\n"
         "kept by a continuous run\n"
         "  WINDOW [ROWS 1]: the tuples that it holds, or will hold\n"

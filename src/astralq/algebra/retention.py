@@ -23,7 +23,7 @@ from astralq.algebra.scopes import Back, Bound, Linear
 from astralq.algebra.sources import RelationSource, Validity
 from astralq.algebra.streamers import DStream, Identity, IStream, RStream
 from astralq.algebra.windows import Window, WindowSpec
-from astralq.expr.safety import can_fail, mergeable
+from astralq.expr.safety import can_fail, invertible, mergeable
 from astralq.timeline import Instant
 
 
@@ -60,6 +60,11 @@ def enters_at_once(spec: WindowSpec) -> bool:
     if holds_all_at_once(spec):
         return True
     return isinstance(spec.schedule, Continuous) and spec.scope.hi == Back(0) and spec.delay == 0
+
+
+def leaves_one_by_one(spec: WindowSpec) -> bool:
+    """Whether every tuple is in from its own batch on, and for as long as any other: [RANGE x]."""
+    return enters_at_once(spec) and isinstance(spec.schedule, Continuous) and isinstance(spec.scope.lo, Back)
 
 
 def keeps_tuples(spec: WindowSpec, demand: Demand) -> bool:
@@ -124,6 +129,8 @@ def demand_of_group(op: GroupBy) -> Demand:
         exprs = [*(e for _, e in op.keys), *(e for _, a in op.aggregates for e in a.args)]
         safe = not any(can_fail(e) for e in exprs) and not _fails_below(op.child)
         if safe and known_at_once(spec) and not isinstance(spec.schedule, Continuous):
+            return Demand.EARLY
+        if safe and leaves_one_by_one(spec) and all(invertible(a) for _, a in op.aggregates):
             return Demand.EARLY
         if is_landmark(spec.scope.lo):
             return Demand.DELTA

@@ -15,6 +15,7 @@ from astralq.algebra.retention import (
     demand_of_streamer,
     is_landmark,
     keeps_tuples,
+    leaves_one_by_one,
     window_below,
 )
 from astralq.algebra.schedules import AtInstants, Periodic
@@ -81,10 +82,7 @@ def _kept(op: Operator, demand: Demand) -> Iterator[Kept]:
             below, window = demand_of_group(op), window_below(op.child)
             if below in (Demand.DELTA, Demand.EARLY):
                 assert window is not None
-                folded = is_landmark(window.spec.scope.lo)
-                yield Kept(
-                    op, "one value of each group" if folded else f"panes of each group that {window.spec} still holds"
-                )
+                yield Kept(op, _of_groups(window.spec))
             yield from _kept(op.child, below)
             return
         case IStream() | DStream() | RStream():
@@ -107,6 +105,14 @@ def _kept(op: Operator, demand: Demand) -> Iterator[Kept]:
             yield Kept(op, "the relation as it was at the last scan")
     for child in op.children:
         yield from _kept(child, Demand.CLIPPED)
+
+
+def _of_groups(spec: WindowSpec) -> str:
+    if is_landmark(spec.scope.lo):
+        return "one value of each group"
+    if leaves_one_by_one(spec):
+        return f"sums of each group, and what will leave {spec}"
+    return f"panes of each group that {spec} still holds"
 
 
 def _of_window(op: Window, demand: Demand) -> Iterator[Kept]:

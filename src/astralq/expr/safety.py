@@ -94,6 +94,11 @@ def mergeable(a: Aggregate) -> bool:
     return a.function in MERGEABLE and not (a.distinct and a.function in _SUMS)
 
 
+def invertible(a: Aggregate) -> bool:
+    """Whether what leaves a group of rows can be taken off again."""
+    return mergeable(a) and a.function in _SUMS
+
+
 def depends_on_order(aggregate: Aggregate) -> bool:
     """Whether it depends on the order of a group's tuples, not only on the bag of their values."""
     return aggregate.function in ("first", "last", *SPATIAL_AGGREGATES)

@@ -17,6 +17,7 @@ from itertools import pairwise
 from astralq.plan.table import (
     Aggregate,
     Assumed,
+    Between,
     Distinct,
     Index,
     Join,
@@ -171,7 +172,7 @@ class _Grouping:
             case Materialize():
                 return Materialize(self._each(self._children(tables, "child")))
         assert not isinstance(first, Assumed), "a plan that is not complete"
-        assert isinstance(first, Keep) or not first.children, first
+        assert isinstance(first, Keep | Between) or not first.children, first
         raise NotAlikeError
 
     def _always(self, groups: Aggregate) -> Table:

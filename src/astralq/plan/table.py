@@ -321,6 +321,16 @@ class Keep(_Rows):
 
 
 @dataclass(frozen=True, eq=False)
+class Between(_Rows):
+    """Of a state table all rows whose column is in the half-open interval (after, upto], and perhaps others: only files
+    that can have such rows are read."""
+
+    column: str
+    after: int
+    upto: int
+
+
+@dataclass(frozen=True, eq=False)
 class Assumed(_Rows):
     """Rows that depend on something that has to be measured first; a plan that has such a table cannot be run yet."""
 

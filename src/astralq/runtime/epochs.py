@@ -20,7 +20,7 @@ from astralq.algebra.answers import answer_columns
 from astralq.algebra.sources import RelationSource
 from astralq.errors import AstralError, EngineError, EvaluationError
 from astralq.plan.aggregate.limbs import Range
-from astralq.plan.facts import FEW_ROWS, Facts
+from astralq.plan.facts import Facts
 from astralq.plan.state.store import scope_of, subject
 from astralq.runtime import set_aside
 from astralq.runtime.checkpoint.cleaning import remove_old
@@ -40,6 +40,9 @@ from astralq.spark.epoch import Epoch, EpochQuery
 from astralq.spark.error_translation import translated_errors
 from astralq.spark.sources.files import read_frame
 from astralq.timeline import Instant, instant
+
+FEW = 50_000
+"""Up to how many rows an epoch is computed in one partition: most of its time goes into starting jobs."""
 
 SMALL_ANSWER = 200_000
 """An answer of up to so many rows is sorted by one task."""
@@ -259,7 +262,7 @@ class Epochs:
         new = EpochInput(logs, intent.offsets, cohort.since, cohort.target.until)
         released = new.count(self.spark)
         tables = self.kept.of({t for q in queries for t in self.query_states[q].tables})
-        rows = released + sum(t.rows for t in tables.values())
+        rows = released + sum(t.rows_read(cohort.since, cohort.target.until) for t in tables.values())
         spark = self.sessions.of(rows)
         late = {q: self._late(q, intent) for q in queries}
         stored = sum(self._stored_rows(q) for q in queries.values())
@@ -274,7 +277,7 @@ class Epochs:
             cohort.target.until,
             cohort.target.closing,
             new_rows=released,
-            one_partition=rows + stored <= FEW_ROWS,
+            one_partition=rows + stored <= FEW,
             firsts=new.firsts,
             facts=Facts(ranges=self._ranges(first, new)),
         )
@@ -356,7 +359,7 @@ class Epochs:
         for source in query.sources:
             if is_stored(source):
                 if source.name in query.scanned and source.name not in self.given:
-                    return FEW_ROWS + 1
+                    return FEW + 1
                 folder = self.folders.stored(self.began(query.name), source.name)
                 rows += sum(pq.ParquetFile(f).metadata.num_rows for f in folder.glob("part-*"))
         return rows

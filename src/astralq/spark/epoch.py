@@ -40,6 +40,9 @@ class EpochStore(StateStore, Protocol):
 
     def is_worth_compacting(self, name: str) -> bool: ...
 
+    def expire(self, name: str, until: int) -> None:
+        """Forgets rows whose tt is at an instant or before it, as far as that is cheap."""
+
 
 @dataclass
 class EpochQuery:
@@ -155,6 +158,8 @@ class Epoch:
         state = self.state
         self.write_state(state.kept)
         counts = self._counts(state.counted)
+        for name, until in state.expired.items():
+            self.store.expire(name, until)
         for name, needed in state.compacted.items():
             if self.store.is_worth_compacting(name):
                 self.store.compact(name, self.execution.frame(needed))

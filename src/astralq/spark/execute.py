@@ -21,6 +21,7 @@ from astralq.plan.facts import Row
 from astralq.plan.table import (
     ONE_ROW,
     Aggregate,
+    Between,
     Distinct,
     Index,
     Join,
@@ -63,6 +64,9 @@ class StateStore(Protocol):
 
     def replace(self, name: str, rows: DataFrame) -> DataFrame:
         """Writes another table instead; that table."""
+
+    def between(self, name: str, after: int, upto: int) -> DataFrame:
+        """Of a table, with what this epoch has written, at least the rows with tt in the half-open interval."""
 
 
 @dataclass
@@ -160,6 +164,9 @@ class Execution:
                 return self._materialized(self._of(child))
             case Keep(child, name, append):
                 return self._kept(name, self._of(child), append=append)
+            case Between(Keep(state=name), _, after, upto):
+                assert self.store is not None
+                return self._gathered(self.store.between(name, after, upto))
         raise AssertionError(table)
 
     def _kept(self, name: str, rows: DataFrame, *, append: bool) -> DataFrame:

@@ -15,6 +15,7 @@ from astralq.plan.aggregate.layouts import Layouts, aggregates_of, integer_layou
 from astralq.plan.aggregate.limbs import Layout, rescale_limbs
 from astralq.plan.aggregate.moments import VARIANCES, squares_layout
 from astralq.plan.aggregate.partials import Partial, Plan, plan, prepared, with_steps
+from astralq.plan.aggregate.running import Running, sums_table
 from astralq.plan.aggregate.strategies import Merging, Strategy, choose
 from astralq.plan.columns import Column, col, columns, lit, long
 from astralq.plan.encoding.tables import Key, RelationTable, attributes
@@ -110,8 +111,11 @@ class _Grouping:
         parts = self.partials(self.rows()) if self.panes is None else self._merged_partials(self.panes)
         strategy, reason = choose(self.relation, always=self.always, invertible=parts.invertible)
         self.run.choices.note(self.op.label, strategy.value, reason)
-        named = self.with_panes(parts) if self.name else parts.named
-        states = parts.merging.states(self._from_now(named, strategy), strategy)
+        if self.goes_on:
+            states = self._running(parts).states()
+        else:
+            named = self.with_panes(parts) if self.name else parts.named
+            states = parts.merging.states(self._from_now(named, strategy), strategy)
         finished = with_steps(states, parts.plans)
         groups = self._relation(finished, [p.final for p in parts.plans], few=parts.merging.few)
         if self.run.since is not None:
@@ -152,6 +156,37 @@ class _Grouping:
 
     # State
 
+    @property
+    def goes_on(self) -> bool:
+        """Whether tuples enter at once, and leave one by one: then sums go on, and what leaves is taken off."""
+        return self.early and not self.relation.pane_aligned and not self.relation.append_only
+
+    def _running(self, parts: _Partials) -> Running:
+        now, before = [p.layout for p in parts.plans], self._layouts_before
+        changed = before is not None and before != now
+        self._put_layouts(now)
+        rescaled = (lambda old: self._cut_again(old, before, now)) if changed and before is not None else None
+        return Running(parts.named, parts.merging, self.run, self.name, rescaled)
+
+    @property
+    def _layouts_before(self) -> list[Layout | None] | None:
+        assert self.run.state is not None
+        before = self.run.state.metadata.get(f"layouts {self.name}")
+        return None if before is None else [None if x is None else Layout(*x) for x in before]
+
+    def _put_layouts(self, now: Sequence[Layout | None]) -> None:
+        assert self.run.state is not None
+        self.run.state.put(f"layouts {self.name}", [None if x is None else list(astuple(x)) for x in now])
+
+    def _cut_again(self, old: Table, before: Sequence[Layout | None], now: Sequence[Layout | None]) -> Table:
+        """Sums that were kept, cut as new ones are."""
+        for k, (a, b) in enumerate(zip(before, now, strict=True)):
+            if a is not None and b is not None and a != b:
+                old = _rescaled(old, f"s{k}", a, b)
+                if aggregates_of(self.op)[k].function in VARIANCES:
+                    old = _rescaled(old, f"q{k}", squares_layout(a), squares_layout(b))
+        return old
+
     def with_panes(self, parts: _Partials) -> Table:
         """New panes, merged with those of the state table: rows of one group that come and go together."""
         run, named = self.run, parts.named
@@ -160,7 +195,7 @@ class _Grouping:
         kept = run.state.get(self.name)
         if kept is not None and run.since is not None:
             named = self._kept_panes(kept, named, now).union(named, missing=True)
-        run.state.put(f"layouts {self.name}", [None if x is None else list(astuple(x)) for x in now])
+        self._put_layouts(now)
         return run.state.replace(self.name, parts.merging.panes(named))
 
     def _kept_panes(self, kept: Table, named: Table, now: Sequence[Layout | None]) -> Table:
@@ -169,12 +204,9 @@ class _Grouping:
         assert run.state is not None
         assert run.since is not None
         old = with_indexes(kept, one_batch=one_batch).where(col("tt") > run.since)
-        before = [None if x is None else Layout(*x) for x in run.state.metadata[f"layouts {self.name}"]]
-        for k, (a, b) in enumerate(zip(before, now, strict=True)):
-            if a is not None and b is not None and a != b:
-                old = _rescaled(old, f"s{k}", a, b)
-                if aggregates_of(self.op)[k].function in VARIANCES:
-                    old = _rescaled(old, f"q{k}", squares_layout(a), squares_layout(b))
+        before = self._layouts_before
+        assert before is not None
+        old = self._cut_again(old, before, now)
         if self.relation.append_only:
             # What has come before is one value for each group.
             old = old.with_columns(self._since(run.since))
@@ -239,7 +271,7 @@ class _Grouping:
     def _largest_group(self) -> int | None:
         """How many rows the largest group has that is kept."""
         assert self.run.state is not None
-        kept = self.run.state.get(self.name)
+        kept = self.run.state.get(sums_table(self.name) if self.goes_on else self.name)
         if kept is None:
             return 0
         sums = kept.group_by(*self.keys).agg(F.sum("there").alias("rows"))

@@ -110,10 +110,14 @@ class Merging:
     # Sweep
 
     def _sweep(self, named: Table) -> Table:
+        """Entries add, and exits take off."""
+        return self.swept(self._events(named))
+
+    def swept(self, events: Table) -> Table:
         """Running values over the points of each group; the last event of a point has them all."""
         one_batch = self.relation.one_batch
         order = ["at"] if one_batch else ["at", "ai"]
-        sequence = Sequenced.of(self._events(named), self.keys, order, self.run, self.run.time_cut, few=self.few)
+        sequence = Sequenced.of(self._always_one(events), self.keys, order, self.run, self.run.time_cut, few=self.few)
         swept = sequence.running(self.merges, order)
         last = col("next_at").is_null() | (col("next_at") > col("at"))
         if not one_batch:
@@ -139,9 +143,13 @@ class Merging:
         both = [event("ft", "fi", enters=True)] + ([event("tt", "ti", enters=False)] if leaves else [])
         exploded = named.select(*self.keys, F.explode(F.array(*both)).alias("event"))
         events: Table = exploded.select(*self.keys, *(col(f"event.{c}") for c in [*stamp, *self.merges]))
-        events = events.where(col("at") < NEVER)
+        return events.where(col("at") < NEVER)
+
+    def _always_one(self, events: Table) -> Table:
+        """With the row over nothing where it is due."""
         if not self.always:
             return events
+        one_batch = self.relation.one_batch
         values = {n: long(0) if m == "sum" else lit(None) for n, m in self.merges.items()}
         start = {"at": long(ALWAYS)} | ({} if one_batch else {"ai": long(0)}) | values
         return events.union(ONE_ROW.select(*(c.alias(n) for n, c in start.items())))

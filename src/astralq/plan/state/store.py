@@ -35,6 +35,7 @@ class StateTables:
     before: Mapping[str, tuple[str, ...]] = field(default_factory=dict)  # the tables' columns
     kept: dict[str, Keep] = field(default_factory=dict)
     compacted: dict[str, Table] = field(default_factory=dict)
+    expired: dict[str, Instant] = field(default_factory=dict)  # rows of tables with tt up to there are not needed
     counted: dict[str, Table] = field(default_factory=dict)
     unmatched: dict[str, Table] = field(default_factory=dict)
     changed: Metadata = field(default_factory=dict)
@@ -61,6 +62,10 @@ class StateTables:
     def compact(self, name: str, needed: Table) -> None:
         """Which rows of a table are needed after this epoch."""
         self.compacted[name] = needed
+
+    def expire(self, name: str, until: Instant) -> None:
+        """Rows of a table that have left, by their tt, at an instant or before are not needed after this epoch."""
+        self.expired[name] = until
 
     def count(self, name: str, table: Table) -> None:
         """A stream's new tuples, which have their positions n: the next epoch goes on counting after them. A table

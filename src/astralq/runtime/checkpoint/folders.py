@@ -10,9 +10,10 @@ from pathlib import Path
 
 from astralq.errors import AstralError
 
-VERSION = 4
+VERSION = 5
 """The version of the format. 2: state tables are named by digests. 3: folders and keys of records have new
-names; the plan of each query is kept. 4: queries may have state tables in common."""
+names; the plan of each query is kept. 4: queries may have state tables in common. 5: variances
+are sums; sums over [RANGE x] go on; parts of tables know which instants they are for."""
 
 
 class CheckpointError(AstralError):

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
+from typing import Literal
 
 import pyarrow.parquet as pq  # type: ignore[import-untyped]
 from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F  # noqa: N812
 from pyspark.sql.types import StructType
 
 from astralq.runtime.checkpoint.folders import Folders
@@ -16,6 +18,9 @@ from astralq.runtime.checkpoint.records import Record, file_sum
 
 SLACK = 50_000
 """A table is compacted when it has twice the rows that it had then, and so many more."""
+
+TOGETHER = 16
+"""How many parts of one size of a table whose rows expire become one."""
 
 FILES = 8
 """… or when it consists of more than so many parts."""
@@ -28,9 +33,11 @@ class Part:
     folder: str
     files: tuple[tuple[str, int, int], ...]  # name, bytes, checksum
     rows: int
+    span: tuple[int, int] | None = None  # the least and the greatest tt, where rows have one and files tell it
+    level: int = 0  # how often its rows have been put together with others
 
     @staticmethod
-    def of(root: Path, folder: Path) -> Part:
+    def of(root: Path, folder: Path, level: int = 0) -> Part:
         """What was just written to a folder; files without rows count for nothing."""
         found, rows = [], 0
         for path in sorted(folder.glob("part-*")):
@@ -38,15 +45,25 @@ class Part:
             if count:
                 found.append((path.name, path.stat().st_size, file_sum(path)))
                 rows += count
-        return Part(str(folder.relative_to(root)), tuple(found), rows)
+        part = Part(str(folder.relative_to(root)), tuple(found), rows, level=level)
+        ends = [part.ends(root, "tt", side) for side in ("min", "max")]
+        return replace(part, span=None if ends[0] is None or ends[1] is None else (ends[0], ends[1]))
 
     @staticmethod
     def from_record(record: Record) -> Part:
-        return Part(record["folder"], tuple((n, b, c) for n, b, c in record["files"]), record["rows"])
+        span = record["span"]
+        files = tuple((n, b, c) for n, b, c in record["files"])
+        return Part(record["folder"], files, record["rows"], None if span is None else (*span,), record["level"])
 
     @property
     def record(self) -> Record:
-        return {"folder": self.folder, "files": [list(f) for f in self.files], "rows": self.rows}
+        return {
+            "folder": self.folder,
+            "files": [list(f) for f in self.files],
+            "rows": self.rows,
+            "span": None if self.span is None else list(self.span),
+            "level": self.level,
+        }
 
     @property
     def size(self) -> int:
@@ -55,18 +72,20 @@ class Part:
     def paths(self, root: Path) -> list[str]:
         return [str(root / self.folder / name) for name, _, _ in self.files]
 
-    def greatest(self, root: Path, column: str) -> int | None:
-        """The greatest value of a column, from the files' statistics; None if these do not have it."""
+    def ends(self, root: Path, column: str, side: Literal["min", "max"]) -> int | None:
+        """The least or the greatest value of a column, from the files' statistics; None if these do not have it."""
         values: list[int] = []
         for path in self.paths(root):
             metadata = pq.ParquetFile(path).metadata
+            if column not in metadata.schema.names:
+                return None
             place = metadata.schema.names.index(column)
             for k in range(metadata.num_row_groups):
                 statistics = metadata.row_group(k).column(place).statistics
                 if statistics is None or not statistics.has_min_max:
                     return None
-                values.append(statistics.max)
-        return max(values, default=None)
+                values.append(getattr(statistics, side))
+        return ({"min": min, "max": max}[side])(values) if values else None
 
     def is_whole(self, root: Path) -> bool:
         """Whether all files are there as they were written."""
@@ -84,15 +103,18 @@ class Table:
     parts: tuple[Part, ...]
     schema: StructType
     needed: int = 0
+    expires: bool = False  # an epoch reads those rows only that leave in it
 
     @staticmethod
     def from_record(record: Record) -> Table:
         schema = StructType.fromJson(json.loads(record["schema"]))
-        return Table(tuple(Part.from_record(p) for p in record["parts"]), schema, record["needed"])
+        parts = tuple(Part.from_record(p) for p in record["parts"])
+        return Table(parts, schema, record["needed"], record["expires"])
 
     @property
     def record(self) -> Record:
-        return {"parts": [p.record for p in self.parts], "schema": self.schema.json(), "needed": self.needed}
+        parts = [p.record for p in self.parts]
+        return {"parts": parts, "schema": self.schema.json(), "needed": self.needed, "expires": self.expires}
 
     @property
     def rows(self) -> int:
@@ -101,6 +123,15 @@ class Table:
     @property
     def size(self) -> int:
         return sum(p.size for p in self.parts)
+
+    def rows_read(self, since: int | None, until: int) -> int:
+        """About how many rows an epoch over the half-open interval (since, until] reads."""
+        return self.between(since, until).rows if self.expires and since is not None else self.rows
+
+    def between(self, after: int, upto: int) -> Table:
+        """Without parts that have no tt in the half-open interval (after, upto]."""
+        chosen = (p for p in self.parts if p.span is None or (p.span[1] > after and p.span[0] <= upto))
+        return replace(self, parts=tuple(chosen))
 
     def frame(self, spark: SparkSession, root: Path) -> DataFrame:
         paths = [path for p in self.parts for path in p.paths(root)]
@@ -151,12 +182,28 @@ class InFiles:
     def greatest(self, name: str, column: str) -> int | None:
         """From the statistics of the file that was written last."""
         table = self.written.get(name)
-        return None if table is None or not table.parts else table.parts[-1].greatest(self.folders.root, column)
+        return None if table is None or not table.parts else table.parts[-1].ends(self.folders.root, column, "max")
 
-    def _write(self, name: str, rows: DataFrame, part: str) -> Part:
+    def between(self, name: str, after: int, upto: int) -> DataFrame:
+        table = self.written.get(name) or self.tables[name]
+        return table.between(after, upto).frame(self.spark, self.folders.root)
+
+    def expire(self, name: str, until: int) -> None:
+        """Whole parts are dropped; as soon as there are many of one size, these become one, so that a row is written
+        again as seldom as the logarithm of their number."""
+        table = self.written[name]
+        parts = [p for p in table.parts if p.span is None or p.span[1] > until]
+        while len(parts) >= TOGETHER and len({p.level for p in parts[-TOGETHER:]}) == 1:
+            level = parts[-1].level + 1
+            merged = replace(table, parts=tuple(parts[-TOGETHER:])).frame(self.spark, self.folders.root)
+            rows = merged.where(F.col("tt") > until).coalesce(1).sortWithinPartitions("tt")
+            parts[-TOGETHER:] = [self._write(name, rows, f"together-{level}", level)]
+        self.written[name] = replace(table, parts=tuple(parts), expires=True)
+
+    def _write(self, name: str, rows: DataFrame, part: str, level: int = 0) -> Part:
         folder = self.folders.state(name, self.epoch, part)
         rows.write.mode("overwrite").parquet(str(folder))
-        return Part.of(self.folders.root, folder)
+        return Part.of(self.folders.root, folder, level)
 
     def _settle(self, name: str, table: Table) -> DataFrame:
         self.written[name] = Table(tuple(p for p in table.parts if p.rows), table.schema, table.needed)
