@@ -13,7 +13,7 @@ from hypothesis import HealthCheck, settings
 from pyspark.sql import SparkSession
 
 from astralq.spark import Engine, server
-from astralq.spark.session import SETTINGS, is_remote, session
+from astralq.spark.session import SETTINGS, connected, is_remote, session
 
 _quiet = [HealthCheck.too_slow, HealthCheck.data_too_large, HealthCheck.filter_too_much]
 settings.register_profile("default", max_examples=200, deadline=None, derandomize=True, suppress_health_check=_quiet)
@@ -25,6 +25,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--scale", action="store_true", help="also what needs the machine for itself")
     parser.addoption("--trials", type=int, default=40, help="how many generated queries both engines answer")
     parser.addoption("--connect", action="store_true", help="over Spark Connect: for tests of batch queries")
+    parser.addoption("--remote", metavar="URL", help="over a Spark Connect server that is running: sc://host:port")
     parser.addoption("--seed", type=int, default=0, help="the first seed of generated queries")
 
 
@@ -121,6 +122,9 @@ ROOMY = {
 @pytest.fixture(scope="session")
 def spark(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
     """On two cores, with one partition: the data of tests are small, and most of the time is planning."""
+    if request.config.getoption("--remote"):
+        yield connected(request.config.getoption("--remote"), {})
+        return
     if request.config.getoption("--connect"):
         os.environ["SPARK_LOCAL_CONNECT_DISCOVERY"] = str(tmp_path_factory.mktemp("server") / "connect.json")
         started = server.start("local[2]", ROOMY)
@@ -137,7 +141,7 @@ def spark(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFacto
 @pytest.fixture
 def classic(request: pytest.FixtureRequest) -> None:
     """For tests of what Spark Connect does not have: continuous queries."""
-    if request.config.getoption("--connect"):
+    if request.config.getoption("--connect") or request.config.getoption("--remote"):
         pytest.skip("needs a classic session")
 
 

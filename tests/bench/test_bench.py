@@ -10,7 +10,7 @@ import pytest
 
 from astralq.algebra.base import Kind
 from astralq.language import read_script
-from benchmarks import CASES, __main__, harness, sharing, w2, w3, w5
+from benchmarks import CASES, __main__, harness, picture, sharing, w2, w3, w5
 from benchmarks.__main__ import main
 from benchmarks.case import Case
 from benchmarks.harness import Result, Side
@@ -86,3 +86,16 @@ def test_queries_are_timed_together_and_alone(capsys: pytest.CaptureFixture[str]
     lines = {line.split()[0]: line for line in capsys.readouterr().out.splitlines()[1:]}
     assert list(lines) == ["start", "size", "control"]
     assert "K = 3601/3600 is not a whole number" in lines["control"]
+
+
+def test_a_picture_shows_time_against_rows_and_overlap(tmp_path: Path) -> None:
+    """W7 was run over two sizes; of W2 there are two overlaps over the larger one."""
+    times = [
+        {"workload": w, "case": c, "rows": n, "ours_s": 1.0, "peer_s": 2.0}
+        for w, c, n in [("W7", "1000/100", 10), ("W7", "1000/100", 20), ("W2", "600/60", 20), ("W2", "600/600", 20)]
+    ]
+    (tmp_path / "times.json").write_text(json.dumps(times))
+    assert [overlap for overlap, _ in picture.by_overlap(times)] == [1, 10]
+    assert list(picture.by_rows(times)) == ["W7/1000/100"]
+    assert picture.main([str(tmp_path / "times.json"), "--picture", str(tmp_path / "times.svg")]) == 0
+    assert (tmp_path / "times.svg").read_text().startswith("<?xml")

@@ -13,6 +13,7 @@ from typing import Protocol
 from uuid import uuid4
 
 from pyspark import StorageLevel
+from pyspark.errors import UnsupportedOperationException
 from pyspark.sql import DataFrame, Observation, SparkSession, Window
 from pyspark.sql import functions as F  # noqa: N812
 
@@ -124,8 +125,11 @@ class Execution:
             else:
                 answers[k] = [r.asDict() for r in self.frame(table).collect()]
         if every is not None:
-            every.collect()
-            answers |= {k: [observation.get] for k, observation in observed}
+            try:
+                every.collect()
+                answers |= {k: [observation.get] for k, observation in observed}
+            except UnsupportedOperationException:  # a server of somebody else: one after the other
+                answers |= {k: [r.asDict() for r in self.frame(tables[k]).collect()] for k, _ in observed}
         return [answers[k] for k in range(len(tables))]
 
     def _translated(self, table: Table) -> DataFrame:
@@ -225,13 +229,22 @@ class Execution:
         if _has_checkpoint_directory(self.session):
             kept = df.checkpoint(eager=False)
         else:
-            kept = df.localCheckpoint(eager=False, storageLevel=_level(self.session))
+            kept = self._checkpointed(df)
             if kept.sparkSession is not df.sparkSession:  # a fault of Spark 4.3, which takes the one that is active
                 raise PlanError(
                     "there are several sessions of Spark Connect in this process, and another one is active",
                     hint="stop the others",
                 )
         return self._gathered(kept)
+
+    def _checkpointed(self, df: DataFrame) -> DataFrame:
+        """When it is first used; a server of somebody else may know only at once, or not at all."""
+        for eager in (False, True) if is_remote(self.session) else (False,):
+            try:
+                return df.localCheckpoint(eager=eager, storageLevel=_level(self.session))
+            except UnsupportedOperationException:
+                continue
+        return df
 
 
 def numbered(ordered: DataFrame, name: str) -> DataFrame:

@@ -71,7 +71,7 @@ def _placed(rows: Table, by: tuple[str, ...], run: Run) -> Table:
 
 def _at(values: Sequence[int], place: Column) -> Column:
     """The value at a place, counted from 0."""
-    return F.expr(f"array({', '.join(f'{v}L' for v in values)})[{place.text}]")
+    return F.expr(f"element_at(array({', '.join(f'{v}L' for v in values)}), CAST({place.text} + 1 AS INT))")
 
 
 @dataclass(frozen=True)
