@@ -8,6 +8,7 @@ from datetime import timedelta
 from decimal import Decimal
 from typing import Any
 
+import pyspark
 import pytest
 from py4j.protocol import Py4JJavaError
 from pyspark.errors import PySparkException
@@ -220,6 +221,9 @@ def test_what_the_model_refuses_to_compute_spark_refuses_too(spark: SparkSession
             print(e, spark_frame(spark, [ROWS[row]]).select(spark_column(e)).collect())
 
 
+NEWER = ("'a''b'",)
+"""What Spark 4.0 reads in another way: there these are two texts side by side. Plans escape quotes."""
+
 PARTICULAR = [
     *(
         "CAST('12.5' AS DOUBLE)",
@@ -300,6 +304,8 @@ def test_particular_expressions_agree(spark: SparkSession) -> None:
     spark.conf.set("spark.sql.codegen.factoryMode", "NO_CODEGEN")
     cases = []
     for text in PARTICULAR:
+        if text in NEWER and pyspark.__version__ < "4.1":
+            continue
         result = evaluated(text)
         assert result is not None, text
         cases.append((text, *result))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 
+import pyspark
 import pytest
 
 from astralq.algebra.base import Operator
@@ -87,6 +88,7 @@ FAR = 1e300
 """floor of it is out of range."""
 
 
+@pytest.mark.skipif(pyspark.__version__ < "4.2", reason="before, floor gives the limit of BIGINT instead")
 @pytest.mark.parametrize(("t", "fails"), [(3, True), (20, False)])
 def test_a_key_that_fails_does_so_only_where_there_is_a_partner(engine: Engine, t: int, fails: bool) -> None:
     op = of(CELLS.format("floor(s.v) = floor(u.w)"))

@@ -30,13 +30,17 @@ abs = _plain("abs")
 array = _plain("array")
 array_append = _plain("array_append")
 array_compact = _plain("array_compact")
+array_sort = _plain("array_sort")
 asin = _plain("asin")
 bool_or = _plain("bool_or")
+ceil = _plain("ceil")
 coalesce = _plain("coalesce")
+collect_list = _plain("collect_list")
 concat = _plain("concat")
 cos = _plain("cos")
 count = _plain("count")
 dense_rank = _plain("dense_rank")
+element_at = _plain("element_at")
 explode = _plain("explode")
 first = _plain("first")
 flatten = _plain("flatten")
@@ -55,6 +59,7 @@ reverse = _plain("reverse")
 rint = _plain("rint")
 row_number = _plain("row_number")
 sequence = _plain("sequence")
+size = _plain("size")
 sin = _plain("sin")
 sqrt = _plain("sqrt")
 sum = _plain("sum")
@@ -81,10 +86,6 @@ def shiftright(value: Argument, by: int) -> Column:
 
 def array_repeat(value: Argument, times: int) -> Column:
     return call("array_repeat", value, lit(times))
-
-
-def percentile(value: Argument, fraction: float) -> Column:
-    return call("percentile", value, lit(fraction))
 
 
 def count_distinct(value: Argument) -> Column:

@@ -38,8 +38,8 @@ def aggregated(
         elif a.function in ("median", "percentile"):
             fraction = a.args[1].value if len(a.args) > 1 and isinstance(a.args[1], Literal) else 0.5
             assert fraction is not None
-            parts.append(F.percentile(value.cast("double"), float(fraction)).alias(f"a{k}"))
-            finals.append(col(f"a{k}"))
+            parts.append(F.array_sort(F.collect_list(value.cast("double"))).alias(f"a{k}"))
+            finals.append(_percentile(col(f"a{k}"), float(fraction)))
         elif a.function == "count" and a.distinct:
             parts.append(F.count_distinct(value).alias(f"n{k}"))
             finals.append(col(f"n{k}"))
@@ -57,6 +57,15 @@ def aggregated(
         return rows.select(*columns(by)).distinct()
     merged = with_steps(rows.group_by(*columns(by)).agg(*parts), plans)
     return merged.select(*columns(by), *(f.alias(f"a{k}") for k, f in enumerate(finals)))
+
+
+def _percentile(values: Column, fraction: float) -> Column:
+    """Of sorted values: between the two nearest ranks in proportion, as Spark does since 4.3. Those before it round in
+    another way."""
+    place = (F.size(values) - 1).cast("double") * lit(fraction)
+    low, high = (F.element_at(values, (to(place) + 1).cast("int")) for to in (F.floor, F.ceil))
+    between = low + (place - F.floor(place).cast("double")) * (high - low)
+    return F.when(F.size(values) > 0, F.when(low == high, low).otherwise(between))
 
 
 # Paths

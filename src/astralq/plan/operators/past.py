@@ -217,11 +217,14 @@ def _at_batches(relation: RelationTable, stream: StreamTable, run: Run, name: st
 
 def _from_first_batch(moved: RelationTable, batches: Table, run: Run, name: str) -> RelationTable:
     """In an epoch the relation is looked at from the stream's first batch in it on."""
-    measured = run.measure(batches.agg(F.min(F.struct("t", "i")).alias("first")))
+    least = F.min(F.struct("t", "i"))
+    measured = run.measure(batches.agg(least["t"].alias("first"), least["i"].alias("index")))
     if measured is None:
         moved = replace(moved, rows=Assumed(moved.rows))
     first = None if measured is None else measured[0]["first"]
-    looked = BatchId(Instant(NEVER), 0) if first is None else BatchId(Instant(first[0]), first[1])
+    looked = BatchId(Instant(NEVER), 0)
+    if measured is not None and first is not None:
+        looked = BatchId(Instant(first), measured[0]["index"])
     return _since_then(moved, run, name, literal(looked))
 
 
