@@ -17,6 +17,7 @@ import pyarrow.parquet as pq  # type: ignore[import-untyped]
 from pyspark.sql import SparkSession
 
 from astralq.language import read_script
+from astralq.runtime.ingest.log import clock
 from astralq.runtime.queries import ContinuousQuery
 from astralq.runtime.run import ContinuousRun, Settings
 from astralq.runtime.sinks import FileSink
@@ -75,7 +76,7 @@ def live_through(
         )
         path = folder / "s" / f"{e}.parquet"
         pq.write_table(table, path)
-        log.take(spark.createDataFrame([(f"file://{path}",)], "path string"), e)
+        log.take(spark.createDataFrame([(f"file://{path}", clock())], "path string, came bigint"), e)
         run.step()
         path.unlink()
         assert run.last_progress is not None

@@ -23,6 +23,9 @@ FINE = 1024
 ROWS_IN_RANGE = 250_000
 """How many tuples a range should have at most: a task sorts some of them in memory."""
 
+RANGED = 200_000
+"""From how many tuples on it pays to count them first."""
+
 SKEWED = 0.2
 """Which part of all tuples may be in one of the equal parts."""
 
@@ -55,6 +58,8 @@ def numbered(stream: StreamTable, run: Run) -> StreamTable:
 
 def _placed(rows: Table, by: tuple[str, ...], run: Run) -> Table:
     """Rows with their places n; the first thing that they are ordered by is their instant t."""
+    if run.rows < RANGED:
+        return Index(rows, by, "n")
     fine = Cut.of(run.first_instant, max(run.end, run.first_instant), FINE)
     part = fine.bucket(col(by[0]))
     counted = run.measure(rows.select(part.alias("_bucket")).group_by("_bucket").agg(F.count(lit(1)).alias("_count")))
