@@ -10,6 +10,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import zip_longest
 
 from astralq.expr.aggregates import GRID, REACH
 from astralq.expr.nodes import Aggregate
@@ -85,9 +86,10 @@ class Moments:
     def value(self, count: Column, divisor: Column, sums: Sequence[Column], squares: Sequence[Column]) -> Column:
         """The variance, or its root, of merged limbs, where the divisor is more than 0."""
         width, span = self.layout.width, self.layout.width * self.layout.count
-        low = self._digits("s", sums, span + self.rows + 1)
-        high = self._digits("q", squares, 2 * span + self.rows + 1)
-        self._together()
+        low, of_low = self._digits("s", sums, span + self.rows + 1)
+        high, of_high = self._digits("q", squares, 2 * span + self.rows + 1)
+        nothing: dict[str, Column] = {}
+        self.steps += [{**a, **b} for a, b in zip_longest(of_low, of_high, fillvalue=nothing)]  # side by side
         size = max(len(high) + 1, 2 * len(low))
         apart = []
         for k in range(size):
@@ -96,38 +98,32 @@ class Moments:
             apart.append(ours - _sum(products) if products else ours)
         names = [f"w{self.k}_{j}" for j in range(size)]
         self.steps.append(dict(zip(names, apart, strict=True)))
-        digits = self._digits("d", [col(n) for n in names], 2 * span + 2 * self.rows + 1)
+        digits, of_digits = self._digits("d", [col(n) for n in names], 2 * span + 2 * self.rows + 1)
+        self.steps += of_digits
         return self._rounded(digits, count.cast("double") * divisor.cast("double"), width)
 
-    def _together(self) -> None:
-        """The steps of both numbers side by side."""
-        first = [s for s in self.steps if any(name.startswith("us") for name in s)]
-        second = [s for s in self.steps if s not in first]
-        longer, shorter = (first, second) if len(first) > len(second) else (second, first)
-        self.steps = [dict(s) | dict(shorter[j] if j < len(shorter) else {}) for j, s in enumerate(longer)]
-
-    def _digits(self, name: str, limbs: Sequence[Column], bits: int) -> list[Column]:
-        """The digits of a number that has so many bits, lowest first: all but the highest are in [0, 2^width)."""
+    def _digits(self, name: str, limbs: Sequence[Column], bits: int) -> tuple[list[Column], list[dict[str, Column]]]:
+        """The digits of a number that has so many bits, lowest first: all but the highest are in [0, 2^width); and the
+        steps in which they are made."""
         width, mask = self.layout.width, lit(2**self.layout.width - 1)
         count = max(len(limbs), -(-bits // width)) + 1
         carry: Column | None = None
         digits: list[Column] = []
-        made: dict[str, Column] = {}
+        steps: list[dict[str, Column]] = [{}]
         for j in range(count):
             here = limbs[j] if j < len(limbs) else None
             total = here if carry is None else (carry if here is None else here + carry)
             assert total is not None
             digit = f"u{name}{self.k}_{j}"
-            made[digit] = total if j == count - 1 else total.bits_and(mask)
+            steps[-1][digit] = total if j == count - 1 else total.bits_and(mask)
             digits.append(col(digit))
             carry = F.shiftright(total, width)
-            if (j + 1) % _AT_ONCE == 0 or j == count - 1:
+            if (j + 1) % _AT_ONCE == 0 and j < count - 1:
                 rest = f"c{name}{self.k}_{j}"
-                made[rest] = carry
+                steps[-1][rest] = carry
                 carry = col(rest)
-                self.steps.append(made)
-                made = {}
-        return digits
+                steps.append({})
+        return digits, steps
 
     def _rounded(self, digits: Sequence[Column], divisor: Column, width: int) -> Column:
         """A number that is not negative, rounded to the nearest double, and divided; 2^(2·low) is its unit.
