@@ -4,6 +4,7 @@ behind the other, are the answer of the historic run."""
 from __future__ import annotations
 
 from dataclasses import dataclass
+from decimal import Decimal
 from random import Random
 
 import pytest
@@ -157,6 +158,25 @@ def test_exact_sums_go_on_when_later_values_need_other_limbs(spark: SparkSession
     expected = on_model(query, GROWING)
     for cuts in ([1, 4, 8, 13],):
         assert same(in_epochs(Engine(spark), query, GROWING, cuts), expected), cuts
+
+
+P = stream("P", "a INT, d DECIMAL(10, 2), l BIGINT")
+PRICES: Data = {
+    "P": Stream.of(
+        (BatchId(Instant(t), 0), (t % 2, None if t == 4 else Decimal(t * 7 - 30).scaleb(-2), 2**61 if t % 3 else None))
+        for t in range(14)
+    )
+}
+
+
+@pytest.mark.parametrize("one_partition", [True, False])
+def test_sums_of_decimals_and_longs_go_on_too(spark: SparkSession, one_partition: bool) -> None:
+    """Over [RANGE 2 us] what leaves is taken off; there are NULLs, and groups that are empty for a while."""
+    query = (
+        P[range_("2 us")].aggregate("sum(d) AS s", "avg(d) AS m", "sum(l) AS l", "var_pop(d) AS v", by="a").istream()
+    )
+    found = in_epochs(Engine(spark), query, PRICES, [1, 4, 8, 13], one_partition=one_partition)
+    assert same(found, on_model(query, PRICES))
 
 
 LOG = relation("L", "a INT, op STRING, ts TIMESTAMP", change="op", at="ts")

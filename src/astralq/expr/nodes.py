@@ -186,9 +186,10 @@ class Aggregate(Expr):
 
 
 SPATIAL_AGGREGATES = ("path_length", "average_speed")
+VARIANCES = ("stddev", "stddev_pop", "variance", "var_pop")
 AGGREGATES = (
     *("count", "sum", "avg", "min", "max", "first", "last", "count_distinct", "median", "percentile"),
-    *("stddev", "stddev_pop", "variance", "var_pop"),
+    *VARIANCES,
     *SPATIAL_AGGREGATES,
 )
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from astralq.expr.nodes import SPATIAL_AGGREGATES, Aggregate, Call, Cast, Expr, Literal
+from astralq.expr.nodes import SPATIAL_AGGREGATES, VARIANCES, Aggregate, Call, Cast, Expr, Literal
 from astralq.schema import DOUBLE, INT, STRING, TIMESTAMP, Type
 
 _SAFE = frozenset(
@@ -83,7 +83,7 @@ def _always_fits(source: Type, to: Type) -> bool:
     return source.name in _WIDER and to.name in _WIDER and _WIDER.index(source.name) <= _WIDER.index(to.name)
 
 
-_SUMS = ("count", "sum", "avg", "stddev", "stddev_pop", "variance", "var_pop")
+_SUMS = ("count", "sum", "avg", *VARIANCES)
 """What changes where equal values are taken once."""
 
 MERGEABLE = (*_SUMS, "min", "max", "first", "last")

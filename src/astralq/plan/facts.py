@@ -14,6 +14,7 @@ from astralq.algebra.base import Operator
 from astralq.algebra.properties import properties
 from astralq.algebra.relational import GroupBy
 from astralq.algebra.sources import RelationSource, SensedSource, Source, StartedAt, StreamSource
+from astralq.expr.nodes import VARIANCES
 from astralq.plan import functions as F  # noqa: N812
 from astralq.plan.aggregate.limbs import Range, range_columns, range_of
 from astralq.plan.columns import Column, col, lit, long
@@ -29,7 +30,7 @@ about 50,000, and from 200,000 on joins are slower."""
 FEW_PAIRS = 2_000
 """Up to how many rows each is compared with every other one, where a join has no keys."""
 
-SUMMED = ("sum", "avg", "stddev", "stddev_pop", "variance", "var_pop")
+SUMMED = ("sum", "avg", *VARIANCES)
 """Aggregates that add doubles exactly, and so have to know the range of their values."""
 
 Row = Mapping[str, Any]

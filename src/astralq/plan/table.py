@@ -322,10 +322,9 @@ class Keep(_Rows):
 
 @dataclass(frozen=True, eq=False)
 class Between(_Rows):
-    """Of a state table all rows whose column is in the half-open interval (after, upto], and perhaps others: only files
+    """Of a state table all rows whose tt is in the half-open interval (after, upto], and perhaps others: only files
     that can have such rows are read."""
 
-    column: str
     after: int
     upto: int
 

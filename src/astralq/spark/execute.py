@@ -168,7 +168,7 @@ class Execution:
                 return self._materialized(self._of(child))
             case Keep(child, name, append):
                 return self._kept(name, self._of(child), append=append)
-            case Between(Keep(state=name), _, after, upto):
+            case Between(Keep(state=name), after, upto):
                 assert self.store is not None
                 return self._gathered(self.store.between(name, after, upto))
         raise AssertionError(table)

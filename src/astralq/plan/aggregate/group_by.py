@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import astuple, dataclass, replace
 
 from astralq.algebra.relational import GroupBy
+from astralq.expr.nodes import VARIANCES
 from astralq.expr.safety import mergeable
 from astralq.plan import functions as F  # noqa: N812
 from astralq.plan.aggregate.common_panes import Panes
@@ -13,7 +14,7 @@ from astralq.plan.aggregate.direct import aggregated
 from astralq.plan.aggregate.elementary import Elementary
 from astralq.plan.aggregate.layouts import Layouts, aggregates_of, integer_layouts, layout_of, layouts, ranges_of
 from astralq.plan.aggregate.limbs import Layout, rescale_limbs
-from astralq.plan.aggregate.moments import VARIANCES, squares_layout
+from astralq.plan.aggregate.moments import squares_layout
 from astralq.plan.aggregate.partials import Partial, Plan, plan, prepared, with_steps
 from astralq.plan.aggregate.running import Running, sums_table
 from astralq.plan.aggregate.strategies import Merging, Strategy, choose

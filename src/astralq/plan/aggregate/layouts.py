@@ -7,9 +7,9 @@ from dataclasses import dataclass
 
 from astralq.algebra.base import Operator
 from astralq.algebra.relational import GroupBy
-from astralq.expr.nodes import Aggregate
+from astralq.expr.nodes import VARIANCES, Aggregate
 from astralq.plan.aggregate.limbs import Layout, Range, integer_layout, range_columns, range_of
-from astralq.plan.aggregate.moments import VARIANCES, moment_layout
+from astralq.plan.aggregate.moments import moment_layout
 from astralq.plan.columns import Column, col
 from astralq.plan.facts import SUMMED
 from astralq.plan.run import Run

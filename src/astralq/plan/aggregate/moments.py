@@ -18,8 +18,6 @@ from astralq.plan import functions as F  # noqa: N812
 from astralq.plan.aggregate.limbs import Layout, Range, times_power
 from astralq.plan.columns import Column, col, lit, long
 
-VARIANCES = ("stddev", "stddev_pop", "variance", "var_pop")
-
 _FINEST, _HIGHEST = -(GRID.denominator.bit_length() - 1), math.frexp(REACH)[1]
 _WIDEST = 24
 _AT_ONCE = 4

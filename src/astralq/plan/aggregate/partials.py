@@ -7,10 +7,10 @@ from dataclasses import dataclass, field
 
 from astralq.algebra.relational import GroupBy
 from astralq.expr.aggregates import REACH
-from astralq.expr.nodes import SPATIAL_AGGREGATES, Aggregate
+from astralq.expr.nodes import SPATIAL_AGGREGATES, VARIANCES, Aggregate
 from astralq.plan import functions as F  # noqa: N812
 from astralq.plan.aggregate.limbs import Layout
-from astralq.plan.aggregate.moments import VARIANCES, Moments, moment_limbs, square_limbs
+from astralq.plan.aggregate.moments import Moments, moment_limbs, square_limbs
 from astralq.plan.columns import Column, col, lit
 from astralq.plan.encoding.scan import MERGES
 from astralq.plan.operators.expressions import Names, compiled

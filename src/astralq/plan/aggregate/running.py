@@ -67,7 +67,7 @@ class Running:
             table = self.state.append(self.name, new)
         self.state.expire(self.name, until)
         after = -(2**62) if since is None else since
-        leaving = Between(table, "tt", after, until).where((col("tt") > after) & (col("tt") <= until))
+        leaving = Between(table, after, until).where((col("tt") > after) & (col("tt") <= until))
         return with_indexes(leaving, one_batch=self.merging.relation.one_batch)
 
     def _events(self, rows: Table, t: str, i: str, *, enters: bool) -> Table:
