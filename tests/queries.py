@@ -14,6 +14,7 @@ from hypothesis import HealthCheck, Phase, given, seed, settings
 from hypothesis import strategies as st
 
 from astralq import RelationQuery, StreamQuery, WindowSpec, WindowsQuery, moving, range_, relation, rows, stream
+from astralq.algebra.evaluations import evaluations
 from astralq.model import Data, Stream
 from astralq.timeline import Instant
 from tests.generators import (
@@ -153,6 +154,8 @@ def streamed(draw: st.DrawFn, depth: int) -> StreamQuery:
     r = draw(relation_queries(depth - 1))
     every = draw(st.one_of(st.none(), durations))
     by_value = draw(st.booleans())
+    if evaluations(r.operator) is not None and draw(st.integers(0, 5)) == 0:
+        return r.rstream(on_evaluation=True)
     return draw(
         st.sampled_from(
             [

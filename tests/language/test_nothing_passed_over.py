@@ -172,7 +172,7 @@ NOT_SAID = {
     *(("DataType", part) for part in ("nested", "expressions", "kind", "values", "nullable", "collate")),
     # names that nothing else uses
     *((kind, "with_") for kind in ("Select", "Union", "Except", "Intersect", "StreamerQuery")),
-    ("Item", "alias"),
+    *(("Item", "alias"), ("Item", "assigned")),
     # what never stands beside what is there already
     *(("In", "expressions"), ("Join", "using"), ("Distinct", "expressions"), ("If", "false")),
 }

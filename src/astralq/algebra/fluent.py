@@ -7,6 +7,7 @@ from typing import Any, Self
 
 from astralq.algebra import domain, sneeql, stream_ops
 from astralq.algebra.base import Kind, Operator
+from astralq.algebra.evaluations import RStreamOnEvaluation
 from astralq.algebra.grouping import group, uniquely_named
 from astralq.algebra.relational import (
     Distinct,
@@ -294,8 +295,13 @@ class RelationQuery(_Grouped):
         """D_S: what was deleted (001 D24)."""
         return StreamQuery(DStream(self.operator, _period(every), _identity(by_value)))
 
-    def rstream(self, every: str | None = None, *, on_insert: bool = False) -> StreamQuery:
-        """R_S: the whole state, at every change, every period, or at insertions only (001 D24, D25)."""
+    def rstream(self, every: str | None = None, *, on_insert: bool = False, on_evaluation: bool = False) -> StreamQuery:
+        """R_S: the whole state, at every change, every period, at insertions only (001 D24, D25), or at every
+        evaluation of the windows below, changed or not."""
+        if on_evaluation and (every is not None or on_insert):
+            raise PlanError("RSTREAM is at evaluations, at a period or at insertions", hint="choose one")
+        if on_evaluation:
+            return StreamQuery(RStreamOnEvaluation(self.operator))
         return StreamQuery(RStream(self.operator, _period(every), on_insert))
 
     def _set(self, other: RelationQuery, how: SetKind) -> RelationQuery:

@@ -10,6 +10,7 @@ from dataclasses import dataclass, replace
 
 from astralq.algebra.base import PSEUDO, Kind, Operator
 from astralq.algebra.domain import Domain
+from astralq.algebra.evaluations import Evaluations
 from astralq.algebra.properties import Given, properties
 from astralq.algebra.relational import (
     Distinct,
@@ -119,6 +120,10 @@ def _below(op: Operator, seen: Observed, given: Given) -> list[Observed]:
             return [Observed(ordered, "_n" in seen.columns, False, _own(op, seen) | by)]
         case StartedAt() | Tick():
             return [seen]
+        case Evaluations():
+            moments = Observed(False, False, False, frozenset())
+            below = [] if op.child is None else [_of_window(Window(op.child, op.spec), moments)]
+            return below if op.also is None else [*below, moments]
     # Streams of windows: windows are shown in order, with all they hold, and those of rows count positions.
     return [Observed(True, True, seen.phi, _all(c) | PSEUDO) for c in op.children]
 

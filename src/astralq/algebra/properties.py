@@ -12,6 +12,7 @@ from itertools import product
 
 from astralq.algebra.base import Kind, Operator
 from astralq.algebra.domain import AtInstant, Domain, Floor, LastBatchOf, Shift
+from astralq.algebra.evaluations import Evaluations
 from astralq.algebra.relational import (
     Distinct,
     GroupBy,
@@ -137,6 +138,8 @@ def _stream(op: Operator, given: Given) -> Properties:
             return properties(op.child, replace(given, t0=EPOCH if op.t0 is None else op.t0))
         case Select() | Project() | Rename():
             return Properties(properties(op.child, given).one_batch_per_instant)
+        case Evaluations():
+            return Properties(all(_begins_at_zero(s, given) for s in op.walk()))
         case IStream() | DStream() | RStream() if op.child.kind is Kind.RELATION:
             # What holds at the start is reported there: at (t, i) of the first batch of any source.
             begins = all(_begins_at_zero(s, given) for s in op.walk())

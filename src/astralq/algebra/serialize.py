@@ -8,6 +8,7 @@ from dataclasses import fields, is_dataclass
 from datetime import time
 from decimal import Decimal
 from enum import Enum
+from functools import cache
 from importlib import import_module
 from typing import Any
 
@@ -16,8 +17,8 @@ from astralq.errors import PlanError
 from astralq.timeline import Duration
 
 MODULES = (
-    *("base", "domain", "functions", "panes", "relational", "schedules", "scopes", "sneeql", "sources", "stream_ops"),
-    *("streamers", "ticks", "windows"),
+    *("base", "domain", "evaluations", "functions", "panes", "relational", "schedules", "scopes", "sneeql", "sources"),
+    *("stream_ops", "streamers", "ticks", "windows"),
 )
 """The modules of the algebra whose classes may stand in an operator."""
 
@@ -27,7 +28,7 @@ class UnknownPlanError(PlanError):
 
 
 class FunctionInPlanError(PlanError):
-    """A plan that holds a Python function, which JSON cannot."""
+    """A plan that holds a Python function, or a class of its user, which JSON cannot."""
 
 
 def dumps(op: Operator) -> str:
@@ -54,6 +55,8 @@ def loads(text: str) -> Operator:
 
 def _encoded(value: Any) -> Any:
     if is_dataclass(value) and not isinstance(value, type):
+        if _classes().get(type(value).__name__) is not type(value):
+            raise FunctionInPlanError(f"{value!r} is not of this library")
         held = {f.name: getattr(value, f.name) for f in fields(value) if f.init}
         return {"class": type(value).__name__, **{name: _encoded(v) for name, v in held.items()}}
     match value:
@@ -97,6 +100,7 @@ def _decoded(value: Any) -> Any:
     return value
 
 
+@cache
 def _classes() -> dict[str, Any]:
     modules = [f"astralq.algebra.{m}" for m in MODULES] + ["astralq.expr.nodes", "astralq.schema", "astralq.space"]
     return {

@@ -9,6 +9,7 @@ from typing import Any
 from sqlglot import exp
 
 from astralq.algebra.base import Kind, Operator
+from astralq.algebra.evaluations import RStreamOnEvaluation
 from astralq.algebra.grouping import group, uniquely_named
 from astralq.algebra.relational import (
     Distinct,
@@ -21,6 +22,8 @@ from astralq.algebra.relational import (
     SetOperation,
     ValueSetOperation,
 )
+from astralq.algebra.retention import window_below
+from astralq.algebra.schedules import Measure
 from astralq.algebra.stream_ops import LookupJoin
 from astralq.algebra.streamers import DStream, Identity, IStream, RStream
 from astralq.algebra.windows import Window, last_batch
@@ -89,15 +92,20 @@ class QueryBinder:
         env = self._with_ctes(node)
         inside = QueryBinder(env, self.outer).bind(node.this)
         every = amount(node.args["every"]) if node.args.get("every") is not None else None
-        return self._streamed(node.args["kind"].lower(), inside, every, bool(node.args.get("on_insert")))
+        return self._streamed(node.args["kind"].lower(), inside, every, node.args.get("on"))
 
-    def _streamed(self, kind: str, inside: Operator, every: Duration | None, on_insert: bool = False) -> Operator:
-        """A streamer, as the dialect means it."""
-        if on_insert and kind != "rstream":
-            raise PlanError(f"{kind.upper()} has no ON INSERT", hint="RSTREAM(…) ON INSERT")
+    def _streamed(self, kind: str, inside: Operator, every: Duration | None, on: str | None = None) -> Operator:
+        """A streamer, as the dialect means it; `on` is what RSTREAM emits on, if that is not every change."""
+        if on is not None and kind != "rstream":
+            raise PlanError(f"{kind.upper()} has no ON {on}", hint=f"RSTREAM(…) ON {on}")
+        if on is not None and every is not None:
+            raise PlanError(f"{kind.upper()} is at a period or ON {on}", hint="choose one")
         cql = self.env.dialect == "cql"
+        if on == "EVALUATION":
+            # Windows of SNEEql are streamed when they are evaluated as it is.
+            return RStream(inside) if inside.kind is Kind.WINDOWS else RStreamOnEvaluation(inside)
         if kind == "rstream":
-            return RStream(inside, self.env.tick if cql and every is None and not on_insert else every, on_insert)
+            return RStream(inside, self.env.tick if cql and every is None and not on else every, on == "INSERT")
         by_value = cql or inside.kind is Kind.WINDOWS
         identity = Identity.VALUE if by_value else Identity.PHI
         return IStream(inside, every, identity) if kind == "istream" else DStream(inside, every, identity)
@@ -124,7 +132,16 @@ class QueryBinder:
         result = self._projected(scope, items, node)
         if node.args.get("distinct") is not None:
             result = Distinct(result)
-        return self._streamed(streamer, result, None) if streamer is not None else result
+        if streamer is None:
+            return result
+        on = "EVALUATION" if streamer == "rstream" and self._moves_by_distance(node, scope) else None
+        return self._streamed(streamer, result, None, on)
+
+    def _moves_by_distance(self, node: exp.Select, scope: Scope) -> bool:
+        """004's SELECT RStream(…) FROM R = s [… SATTR SPACE]: "every time the car moves 10 km the result is
+        re-evaluated", whether it is another one or not."""
+        window = window_below(scope.operator) if node.args["from_"].this.args.get("assigned") else None
+        return window is not None and window.spec.schedule.measure is Measure.DISTANCE
 
     def _with_ctes(self, node: exp.Expression) -> Environment:
         env = self.env

@@ -66,8 +66,8 @@ class AstralSQL(ScalarSQL):
             inside = self._query() if a_query else self._parse_table(joins=False)
             self._match_r_paren()
             every = self._quantity() if self._match_text_seq("EVERY") else None
-            on_insert = every is None and bool(self._match_text_seq("ON", "INSERT"))
-            return StreamerQuery(this=inside, kind=kind, every=every, on_insert=on_insert)
+            on = next((w for w in ("INSERT", "EVALUATION") if every is None and self._match_text_seq("ON", w)), None)
+            return StreamerQuery(this=inside, kind=kind, every=every, on=on)
 
         def _is_query_ahead(self) -> bool:
             return self._curr.text.upper() in ("SELECT", "WITH", *STREAMERS)
@@ -96,6 +96,7 @@ class AstralSQL(ScalarSQL):
                 self._match(TokenType.EQ)
                 named = self._item()
                 named.set("alias", exp.TableAlias(this=exp.to_identifier(alias.text)))
+                named.set("assigned", True)
                 return named
             item = self._item()
             if not (self._curr and self._curr.text.upper() in _NOT_ALIAS):

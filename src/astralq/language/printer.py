@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 
 from astralq.algebra.base import Kind, Operator
 from astralq.algebra.domain import AtInstant, Domain, Floor, Shift
+from astralq.algebra.evaluations import RStreamOnEvaluation
 from astralq.algebra.relational import (
     Distinct,
     GroupBy,
@@ -100,6 +101,8 @@ class Printer:
                 return f"({self.query(op.left)}) {op.how.value}{every} ({self.query(op.right)})"
             case IStream() | DStream() | RStream():
                 return self._streamer(op)
+            case RStreamOnEvaluation():
+                return f"RSTREAM({self.query(op.child)}) ON EVALUATION"
         if not isinstance(op, _ITEMS):
             raise _no_form(op)
         return f"SELECT * FROM {self.item(op)}"
@@ -150,6 +153,8 @@ class Printer:
                 names = ", ".join(map(quoted, op.schema.names))
                 return f"({self.query(op.child)}) AS renamed({names})"
             case Domain():
+                if self.dialect == "sneeql" and isinstance(op.transform_, Floor):
+                    raise _no_form(op)  # SCAN is a stream of windows there
                 return f"{self.item(op.child)} {_past(op)}"
         return f"({self.query(op)})"
 

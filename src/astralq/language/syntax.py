@@ -159,7 +159,7 @@ class ParsedStatement(exp.Expression):
 class Item(exp.Expression):
     """An item of FROM: a table, a parenthesised query, a spread or a streamer, with what follows it."""
 
-    arg_types = {"this": True, "postfixes": False, "alias": False, "joins": False}  # noqa: RUF012
+    arg_types = {"this": True, "postfixes": False, "alias": False, "assigned": False, "joins": False}  # noqa: RUF012
 
     @property
     def postfixes(self) -> list[Postfix]:
@@ -175,4 +175,4 @@ class SpreadItem(exp.Expression):
 class StreamerQuery(exp.Expression):
     """ISTREAM(q), DSTREAM(q) or RSTREAM(q), with EVERY d or ON INSERT."""
 
-    arg_types = {"this": True, "kind": True, "every": False, "on_insert": False, "alias": False, "with_": False}  # noqa: RUF012
+    arg_types = {"this": True, "kind": True, "every": False, "on": False, "alias": False, "with_": False}  # noqa: RUF012

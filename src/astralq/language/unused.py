@@ -27,9 +27,9 @@ PARTS: unused.Parts = {
     exp.Table: ("this",),
     exp.TableAlias: ("this", "columns"),
     exp.Exists: ("this", "past"),
-    Item: ("this", "postfixes", "alias", "joins"),
+    Item: ("this", "postfixes", "alias", "assigned", "joins"),
     SpreadItem: ("this", "all", "by"),
-    StreamerQuery: ("this", "kind", "every", "on_insert", "with_"),
+    StreamerQuery: ("this", "kind", "every", "on", "with_"),
 }
 """The parts of each type of node that a query's binder uses; whatever else sqlglot fills is refused."""
 

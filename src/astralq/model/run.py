@@ -9,6 +9,7 @@ from typing import Any
 from astralq.algebra.answers import answer_columns
 from astralq.algebra.base import HasOperator, Operator, operator_of
 from astralq.algebra.domain import Domain
+from astralq.algebra.evaluations import Evaluations
 from astralq.algebra.observation import check_ends, first_observed
 from astralq.algebra.relational import (
     Distinct,
@@ -83,6 +84,11 @@ class Run:
                 return streams.ticked(op, found) if isinstance(found, Stream) else relations.ticked(op, found)
             case Spread():
                 return streams.spread(op, self.stream(op.child, ctx))
+            case Evaluations():
+                below = Stream(()) if op.child is None else self.stream(op.child, ctx)
+                schema = op.schema if op.child is None else op.child.schema
+                also = Stream(()) if op.also is None else self.stream(op.also, ctx)
+                return windows.evaluations(op, below, also, schema, ctx)
             case Composite():
                 return self.evaluate(op.definition, ctx)
             case Scan():

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import takewhile
 
+from astralq.algebra.evaluations import Evaluations
 from astralq.algebra.schedules import Continuous, Measure, Periodic, TimeSchedule
 from astralq.algebra.scopes import Back, BatchStart, Bound, Linear, OfInstant, check_rules, check_window, fixed_width
 from astralq.algebra.windows import WindowSpec
@@ -209,6 +210,26 @@ class Windows:
             points = {b for b in points if b.t in evaluations} | {BatchId(e, 0) for e in evaluations}
         return {b for b in (BatchId(Instant(p.t + delay), p.i) for p in points) if lo <= b <= hi}
 
+    def evaluations(self, lo: BatchId, hi: BatchId) -> set[BatchId]:
+        """The batches in the closed interval [lo, hi] at which a window is evaluated, changed or not."""
+        schedule, scope = self.spec.schedule, self.spec.scope
+        if isinstance(schedule, Continuous):
+            assert isinstance(scope.lo, Back)
+            assert isinstance(scope.hi, Back)
+            delay, back = self.spec.delay, scope.hi.amount
+            entries = {BatchId(Instant(s.t + back + delay), 0 if back else s.i) for s in self.tuples}
+            exits = {BatchId(Instant(s.t + scope.lo.amount + CHRONON + delay), 0) for s in self.tuples}
+            return {b for b in entries | exits if lo <= b <= hi}
+        if schedule.measure is Measure.TIME:
+            return self.changes(lo, hi)
+        found, last = set(), -1
+        for b in dict.fromkeys(self.batches):
+            evaluation = self.evaluation(b)
+            if evaluation is not None and evaluation.j > last:
+                last = evaluation.j
+                found.add(b)
+        return {b for b in found if lo <= b <= hi}
+
 
 def parts(tuples: Iterable[StreamTuple], spec: WindowSpec, schema: Schema, t0: Instant) -> list[Windows]:
     """The windows of each part, in the order in which parts begin; without a partition, of the whole stream."""
@@ -217,6 +238,15 @@ def parts(tuples: Iterable[StreamTuple], spec: WindowSpec, schema: Schema, t0: I
     for s in tuples:
         found.setdefault(row_key(tuple(s.values[c] for c in columns)), []).append(s)
     return [Windows(part, spec, schema, t0) for part in found.values()]
+
+
+def evaluations(op: Evaluations, stream: Stream, also: Stream, schema: Schema, ctx: Context) -> Stream:
+    """A tuple in each batch at which a window is evaluated; on time the parts of a stream are all evaluated at once."""
+    spec = replace(op.spec, partition=()) if op.spec.schedule.measure is Measure.TIME else op.spec
+    points = {s.batch for s in also.tuples}
+    for w in parts(stream.tuples, spec, schema, ctx.t0):
+        points |= w.evaluations(ctx.start, ctx.end)
+    return Stream.of((b, ()) for b in sorted(points))
 
 
 def window(stream: Stream, spec: WindowSpec, schema: Schema, ctx: Context) -> Relation:

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field, replace
 
 from astralq.algebra.base import Kind, Operator
 from astralq.algebra.domain import AtInstant, Custom, Domain, Floor, Shift
+from astralq.algebra.evaluations import Evaluations
 from astralq.algebra.panes import CommonPanes
 from astralq.algebra.properties import expressions
 from astralq.algebra.relational import (
@@ -38,7 +39,7 @@ from astralq.plan.aggregate.partials import Plan
 from astralq.plan.columns import col, lit
 from astralq.plan.encoding.batches import NEVER, at, le, literal, lt
 from astralq.plan.encoding.tables import RelationTable, StreamTable, WindowsTable
-from astralq.plan.operators import joins, lookup, relational, sneeql, streamers, streams
+from astralq.plan.operators import evaluations, joins, lookup, relational, sneeql, streamers, streams
 from astralq.plan.operators import past as domain
 from astralq.plan.operators.bags import bag_operation
 from astralq.plan.operators.expressions import reads_position
@@ -124,6 +125,9 @@ class Planner:
                     return found
                 child = self.relation(op.child, demand=demand_of_streamer(op), identity=_compares_tuples(op))
                 return streamers.stream_of(op, child, run, name=self._state_name("every", op))
+            case Evaluations():
+                below = [self.stream(b) for b in evaluations.batches(op)]
+                return evaluations.evaluations(op, below, None if op.also is None else self.stream(op.also), run)
             case BandJoin():
                 return self._banded(op)
         raise PlanError(f"no plan is known for the operator\n{op}")
