@@ -117,7 +117,7 @@ EXPECTED: dict[str, list[list[tuple[Any, ...]]]] = {
         ]
     ],
     # it stands, then does 40 km in the hour to 09:00 and 60 km in the hour to 09:10
-    "11_car_last_hour": [[("08:00:00", 0, None), ("08:10:00", 0, 0.0), ("09:00:00", 0, 40.0), ("09:10:00", 0, 60.0)]],
+    "11_car_last_hour": [[("08:00:00", 0, 0.0), ("09:00:00", 0, 40.0), ("09:10:00", 0, 60.0)]],
     # 10 km in 10 min, 20 in 15, 30 in 25, 40 in 30, 50 in 60; then the 50 km from 08:10 to 09:25
     "12_car_last_50_km": [
         [

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import pytest
+
 from astralq.algebra.base import Operator
-from astralq.algebra.fluent import relation, sensed, stream
+from astralq.algebra.extents import relation, sensed, stream
 from astralq.algebra.windows import moving, range_
+from astralq.errors import AstralError
 from astralq.model import Data
 from astralq.space import Region
 from tests.language.support import bound
@@ -188,18 +191,29 @@ def moved(text: str) -> Operator:
 
 
 def test_q1_gives_the_average_speed_of_the_last_hour_every_ten_minutes() -> None:
-    text = "SELECT RStream(AvgSpd(R)) FROM R=Stream_car [RANGE ‘60 minutes’ SLIDE ‘10 minutes’] WHERE R.ID='mycar'"
-    by_hand = CARS[range_("60 min", slide="10 min")].where("ID = 'mycar'").aggregate("average_speed() AS v").rstream()
+    """[004 Q1] Spd = distance ÷ 60 minutes, as its meaning function says; mycar stands there without quotes."""
+    text = "SELECT RStream(AvgSpd(R)) FROM R=Stream_car [RANGE ‘60 minutes’ SLIDE ‘10 minutes’] WHERE R.ID=mycar"
     found = answer(moved(text), TRIP)
-    assert found == answer(by_hand, TRIP)
+    assert found == answer(moved(text.replace("mycar", "‘mycar’")), TRIP)
     assert found == [
-        (0, 0, None),
-        (10 * MINUTE, 0, 60.0),
-        (20 * MINUTE, 0, 80.0),  # 20 km in 15 min; at 30 min it is 40 km in 30 min
+        (0, 0, 0.0),
+        (10 * MINUTE, 0, 10.0),
+        (20 * MINUTE, 0, 20.0),
+        (30 * MINUTE, 0, 40.0),
         (60 * MINUTE, 0, 50.0),
-        (70 * MINUTE, 0, 48.0),  # 40 km from minute 10 to 60
-        (80 * MINUTE, 0, 20 / (35 / 60)),  # 20 km from minute 25 to 60
+        (70 * MINUTE, 0, 40.0),  # from 10 km at minute 10 to 50 km at minute 60
+        (80 * MINUTE, 0, 20.0),  # from 30 km at minute 25 to 50 km at minute 60
     ]
+
+
+def test_avgspd_over_rows_is_by_the_time_between_the_first_and_the_last_tuple() -> None:
+    text = "SELECT RStream(AvgSpd(R)) FROM R=Stream_car [ROWS 2]"
+    assert [v for _, _, v in answer(moved(text), TRIP)] == [None, 60.0, 120.0, 60.0, 120.0, 20.0, 24.0]
+
+
+def test_a_name_that_looks_like_an_attribute_is_no_text() -> None:
+    with pytest.raises(AstralError, match="unknown attribute 'IDs'"):
+        moved("SELECT RStream(AvgSpd(R)) FROM R=Stream_car [ROWS 2] WHERE R.ID = IDs")
 
 
 def test_q2_gives_the_trajectory_inside_the_sea() -> None:
@@ -218,9 +232,52 @@ def test_q2_gives_the_trajectory_inside_the_sea() -> None:
 
 
 def test_q3_gives_the_average_speed_of_the_last_50_km_every_10_km() -> None:
-    text = """SELECT RStream(AvgSpd(R)) FROM R=Stream_car
-      [RANGE BY ’50 km’ RATTR SPACE SLIDE BY ’10 km’ SATTR SPACE]"""
-    by_hand = CARS[moving("50 km", "10 km")].aggregate("average_speed() AS v").rstream()
-    assert answer(moved(text), TRIP) == answer(by_hand, TRIP)
+    """[004 Q3] As it is printed, mycar among the results."""
+    by_hand = CARS[moving("50 km", "10 km")].aggregate("average_speed() AS v").select("'mycar' AS mycar, v")
+    assert answer(moved(Q3), TRIP) == answer(by_hand.rstream(on_evaluation=True), TRIP)
     speeds = [None, 60.0, 80.0, 72.0, 80.0, 50.0, 40.0]
-    assert answer(moved(text), TRIP) == [(m * MINUTE, 0, v) for (_, m), v in zip(DRIVE, speeds, strict=True)]
+    assert answer(moved(Q3), TRIP) == [(m * MINUTE, 0, "mycar", v) for (_, m), v in zip(DRIVE, speeds, strict=True)]
+
+
+Q3 = (
+    """SELECT RStream(mycar, AvgSpd(R)) FROM R=Stream_car [RANGE BY ’50 km’ RATTR SPACE SLIDE BY ’10 km’ SATTR SPACE]"""
+)
+
+
+def test_q3_answers_every_10_km_also_at_a_constant_speed() -> None:
+    """[004 Q3] "Every time the monitored car moves 10 km ahead the output result is re-evaluated"."""
+    cruise: Data = {"Stream_car": single(*(("mycar", km * 1000.0, 0.0, km * MINUTE) for km in range(0, 35, 5)))}
+    assert answer(moved(Q3), cruise) == [
+        (0, 0, "mycar", None),
+        (10 * MINUTE, 0, "mycar", 60.0),
+        (20 * MINUTE, 0, "mycar", 60.0),
+        (30 * MINUTE, 0, "mycar", 60.0),
+    ]
+
+
+def test_a_spatial_window_can_stand_over_what_q3_emits() -> None:
+    """[004 §3.1] R2S adds a spatial stamp: where the car is when a result is emitted."""
+    text = f"SELECT * FROM ({Q3}) [RANGE BY '20 km' RATTR SPACE SLIDE BY '20 km' SATTR SPACE]"
+    query = moved(text)
+    assert query.schema.names == ("mycar", "AvgSpd(R)", "x", "y")
+    assert at(query, TRIP, 30 * MINUTE) == [
+        ("mycar", speed, km * 1000.0, 0.0) for speed, km in ((80.0, 20), (72.0, 30), (80.0, 40))
+    ]
+
+
+def test_each_object_has_its_own_spatial_stamp() -> None:
+    """[004 §3.1] What tells objects apart has to be among the results."""
+    inner = "RSTREAM(SELECT {} AvgSpd(R) AS v FROM R = Stream_car [PARTITION BY ID ROWS 2] GROUP BY ID)"
+    outer = "SELECT * FROM ({}) [PARTITION BY ID RANGE BY '5 m' RATTR SPACE SLIDE BY '1 m' SATTR SPACE]"
+    data: Data = {"Stream_car": single(("a", 0.0, 0.0, 0), ("b", 9.0, 0.0, 0), ("a", 1.0, 0.0, 1), ("b", 8.0, 0.0, 2))}
+    places = {(r[0], r[2]) for r in at(moved(outer.format(inner.format("ID,"))), data, 2)}
+    assert places == {("a", 0.0), ("a", 1.0), ("b", 9.0), ("b", 8.0)}
+    with pytest.raises(AstralError, match="has no location"):
+        moved("SELECT * FROM (" + inner.format("") + ") [RANGE BY '5 m' RATTR SPACE SLIDE BY '1 m' SATTR SPACE]")
+
+
+def test_a_region_is_looked_at_every_ten_minutes() -> None:
+    """[004 §3.2.1] With a slide the tuples inside so far are shown at its instants."""
+    text = "SELECT x FROM Moving_Objects_Stream [RANGE BY East_China_Sea RATTR SPACE SLIDE BY '10 minutes' SATTR TIME]"
+    data: Data = {"Moving_Objects_Stream": single(("o1", 1.0, 1.0, 0), ("o1", 2.0, 1.0, 60), ("o1", 20.0, 1.0, 700))}
+    assert answer(moved(text), data) == [("+", 0, 0, 1.0), ("+", 600, 0, 2.0)]

@@ -38,6 +38,7 @@ SAME: dict[str, HasOperator] = {
     "RSTREAM(SELECT * FROM s [ROWS 2]) EVERY 5 SECONDS": S[rows(2)].rstream(every="5 s"),
     "RSTREAM(SELECT * FROM s [ROWS 2]) EVERY '5 seconds'": S[rows(2)].rstream(every="5 s"),
     "RSTREAM(SELECT * FROM s [ROWS 2]) ON INSERT": S[rows(2)].rstream(on_insert=True),
+    "RSTREAM(SELECT * FROM s [ROWS 2]) ON EVALUATION": S[rows(2)].rstream(on_evaluation=True),
     "ISTREAM(SELECT * FROM s [ROWS 2]) EVERY 5 SECONDS": S[rows(2)].istream(every="5 s"),
     "DSTREAM(SELECT * FROM s [ROWS 2]) EVERY 5 SECONDS": S[rows(2)].dstream(every="5 s"),
     "SELECT ISTREAM(*) FROM s [ROWS 2]": S[rows(2)].istream(),

@@ -6,7 +6,8 @@ from typing import Any
 
 import pytest
 
-from astralq.algebra.fluent import RelationQuery, relation, stream
+from astralq.algebra.extents import relation, stream
+from astralq.algebra.fluent import RelationQuery
 from astralq.algebra.windows import last_batch, last_row, now, range_, rows, unbounded
 from astralq.errors import AstralError, DataError
 from astralq.model import Data

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from astralq.algebra.fluent import relation, sensed, stream
+from astralq.algebra.extents import relation, sensed, stream
 from astralq.algebra.windows import unbounded
 from astralq.model import Data
 from astralq.timeline import Instant

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
-from astralq.algebra.fluent import stream
-from astralq.algebra.windows import last_row, moving, range_, unbounded
+import pytest
+
+from astralq.algebra.extents import relation, stream
+from astralq.algebra.windows import WindowSpec, last_row, moving, range_, rows, unbounded
+from astralq.errors import AstralError
 from astralq.model import Data
 from astralq.space import Region
 from tests.support import answer, at, sec, single
@@ -136,6 +139,45 @@ def test_q3_gives_the_average_speed_of_the_last_50_km_every_10_km() -> None:
         (60 * MIN, 0, 50.0),
         (85 * MIN, 0, 40.0),
     ]
+
+
+def test_on_evaluation_the_whole_state_is_emitted_changed_or_not() -> None:
+    """[004 §3.2.2] Every time the car has moved 10 m, also where it emits what it emitted before."""
+    q = CAR[moving("20 m", "10 m")].aggregate("count(*) AS n").rstream(on_evaluation=True)
+    data: Data = {"S": single((0.0, 0.0, 0), (12.0, 0.0, 1), (15.0, 0.0, 2), (24.0, 0.0, 3), (45.0, 0.0, 4))}
+    assert answer(q, data) == [(0, 0, 1), (1, 0, 1), (3, 0, 3), (4, 0, 1)]
+
+
+@pytest.mark.parametrize(
+    ("window", "emitted"),
+    [
+        (range_("2 s", slide="3 s"), [(3, 1), (6, 1), (9, 1)]),
+        (range_("2 s"), [(1, 1), ("3.000001", 0), (4, 1), ("6.000001", 0), (9, 1)]),
+        (rows(2, slide=2), [(4, 2)]),
+        (rows(2, slide="3 s").delayed("1 s"), [(1, 0), (4, 1), (7, 2)]),
+        (unbounded().by("v"), [(1, 1), (4, 2), (9, 3)]),
+    ],
+)
+def test_each_kind_of_window_has_its_own_evaluations(window: WindowSpec, emitted: list[tuple[object, int]]) -> None:
+    """[004 §3.2.2] On time at its instants, else where tuples reach what is due; delays included."""
+    q = stream("S", "v INT")[window].aggregate("count(*) AS n").rstream(on_evaluation=True)
+    assert answer(q, {"S": single((1, 1), (2, 4), (3, 9))}) == [(t, 0, n) for t, n in emitted]
+
+
+def test_the_evaluations_of_all_windows_below_count_each_batch_once() -> None:
+    """[004 §3.2.2] A join's are those of both sides; a past state's are moved with it."""
+    s = stream("S", "v INT")
+    left, right = s[rows(1)], s[range_("9 s", slide="4 s")].rename({"v": "w"}).delayed("1 s")
+    q = left.product(right).rstream(on_evaluation=True)
+    data: Data = {"S": single((1, 1), (2, 5), (3, 7))}
+    assert answer(q, data) == [(5, 0, 2, 1), (7, 0, 3, 1)]
+
+
+def test_without_a_window_there_is_nothing_to_evaluate() -> None:
+    """[004 §3.2.2]"""
+    with pytest.raises(AstralError, match="no window below") as e:
+        relation("R", "v INT").rstream(on_evaluation=True)
+    assert "RSTREAM(…) EVERY 1 MINUTE" in str(e.value)
 
 
 def test_q3s_window_holds_both_ends_of_the_last_50_km() -> None:

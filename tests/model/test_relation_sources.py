@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from astralq.algebra.fluent import relation, stream
+from astralq.algebra.extents import relation, stream
 from astralq.algebra.windows import unbounded
 from astralq.model import Data
 from tests.support import answer, at, sec

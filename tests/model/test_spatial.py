@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from astralq.algebra.fluent import stream
+from astralq.algebra.extents import stream
 from astralq.algebra.windows import last_row, moving, range_, rows, unbounded
 from astralq.errors import PlanError
 from astralq.model import Data

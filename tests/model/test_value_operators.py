@@ -9,7 +9,8 @@ from typing import Any
 import pytest
 
 from astralq.algebra.domain import Custom, Domain, Floor, Shift
-from astralq.algebra.fluent import RelationQuery, relation, stream
+from astralq.algebra.extents import relation, stream
+from astralq.algebra.fluent import RelationQuery
 from astralq.algebra.windows import last_row, range_, rows, unbounded
 from astralq.model import Data, Stream
 from astralq.timeline import BatchId, Duration, Instant

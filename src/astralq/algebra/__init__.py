@@ -1,7 +1,8 @@
 """The algebra: frozen, typed operators over streams and temporal relations, and a fluent API over them."""
 
 from astralq.algebra.base import Kind, Operator
-from astralq.algebra.fluent import RelationQuery, StreamQuery, WindowsQuery, relation, sensed, stream
+from astralq.algebra.extents import relation, sensed, stream
+from astralq.algebra.fluent import RelationQuery, StreamQuery, WindowsQuery
 from astralq.algebra.windows import (
     WindowSpec,
     at_instants,

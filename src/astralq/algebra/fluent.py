@@ -9,6 +9,7 @@ from astralq.algebra import domain, sneeql, stream_ops
 from astralq.algebra.base import Kind, Operator
 from astralq.algebra.evaluations import RStreamOnEvaluation
 from astralq.algebra.grouping import group, uniquely_named
+from astralq.algebra.located import with_location
 from astralq.algebra.relational import (
     Distinct,
     Divide,
@@ -26,14 +27,15 @@ from astralq.algebra.relational import (
     natural_join,
     same_attributes,
 )
-from astralq.algebra.sources import RelationSource, SensedSource, StartedAt, StreamSource
+from astralq.algebra.schedules import Measure
+from astralq.algebra.sources import StartedAt
 from astralq.algebra.stream_ops import BandJoin, Composite, LookupJoin, Spread, StreamJoin, StreamProduct
 from astralq.algebra.streamers import DStream, Identity, IStream, RStream
 from astralq.algebra.windows import Window, WindowSpec, unbounded
 from astralq.errors import ExpressionError, PlanError
 from astralq.expr.nodes import Column, Expr, inside
 from astralq.expr.parse import expression, named_expression, split_list
-from astralq.schema import Location, Schema, Value, schema
+from astralq.schema import Schema
 from astralq.space import Region
 from astralq.timeline import BatchId, Instant, duration, instant
 
@@ -72,6 +74,7 @@ class Query:
     def select(self, *items: str) -> Self:
         """Π: attributes and expressions; `*` is all attributes, `expression AS name` names one.
 
+        >>> from astralq import stream
         >>> stream("S", "id INT, v DOUBLE").select("id, v * 2 AS twice")
         PROJECT id, v * 2 AS twice
         └─ STREAM S
@@ -92,6 +95,7 @@ class Query:
 class StreamQuery(Query):
     """A stream: windows, spread, joins with relations and with other streams.
 
+    >>> from astralq import stream
     >>> stream("S", "id INT, v DOUBLE").where("v > 25").spread("id")
     SPREAD BY id
     └─ SELECT v > 25
@@ -103,7 +107,7 @@ class StreamQuery(Query):
     def __getitem__(self, window: WindowSpec | Region) -> RelationQuery:
         """A window over the stream; a region gives the tuples inside it so far (004 §3.2.1).
 
-        >>> from astralq.algebra.windows import rows
+        >>> from astralq import rows, stream
         >>> stream("S", "v DOUBLE")[rows(10)]
         WINDOW [ROWS 10]
         └─ STREAM S
@@ -112,7 +116,8 @@ class StreamQuery(Query):
             return self._stationary(window)
         if not isinstance(window, WindowSpec):
             raise PlanError(f"{window!r} is not a window", hint="use range_(…), rows(…) or another window, or a Region")
-        return RelationQuery(Window(self.operator, window))
+        of = with_location(self.operator) if Measure.DISTANCE in window.measures else self.operator
+        return RelationQuery(Window(of, window))
 
     def _stationary(self, region: Region) -> RelationQuery:
         location = self.schema.location
@@ -185,6 +190,7 @@ class _Grouped(Query):
         """Aggregates, global or by keys; expressions of several aggregates are allowed.
 
         >>> from astralq.algebra.windows import range_
+        >>> from astralq import stream
         >>> stream("S", "id INT, v DOUBLE")[range_("1 min")].aggregate("avg(v) AS mean", by="id")
         AGGREGATE avg(v) AS mean BY id
         └─ WINDOW [RANGE 1 MINUTE]
@@ -202,6 +208,7 @@ class _Grouped(Query):
 class RelationQuery(_Grouped):
     """A temporal relation: relational operators, past states, and streamers.
 
+    >>> from astralq import relation
     >>> relation("R", "id INT, zone INT").where("zone = 7016").at_start().istream()
     ISTREAM
     └─ AT START
@@ -314,6 +321,7 @@ class RelationQuery(_Grouped):
 class WindowsQuery(_Grouped):
     """SNEEql's stream of windows (003 §6.2).
 
+    >>> from astralq import stream
     >>> stream("road", "site INT, temp INT").windows("10 min", "0 s", "1 min").aggregate("min(temp) AS t").rstream()
     RSTREAM
     └─ AGGREGATE min(temp) AS t
@@ -338,72 +346,6 @@ class WindowsQuery(_Grouped):
     def dstream(self) -> StreamQuery:
         """What the window before had that a window has not, by value."""
         return StreamQuery(DStream(self.operator, None, Identity.VALUE))
-
-
-def stream(
-    name: str,
-    attributes: str | Schema,
-    *,
-    timestamp: str | None = None,
-    position_by: Columns = (),
-    batch_by: str | None = None,
-    batch_each_row: bool = False,
-    location: tuple[str, str] | None = None,
-    planar: bool = False,
-) -> StreamQuery:
-    """A pushed stream with its attributes; without `timestamp` its tuples are stamped on arrival.
-
-    >>> from astralq.algebra.windows import range_
-    >>> s = stream("S", "sensor INT, value DOUBLE, ts TIMESTAMP", timestamp="ts")
-    >>> q = s[range_("30 min", slide="30 min")].where("sensor = 42").aggregate("avg(value) AS mean")
-    >>> q.rstream(every="30 min")
-    RSTREAM EVERY 30 MINUTES
-    └─ AGGREGATE avg(value) AS mean
-       └─ SELECT sensor = 42
-          └─ WINDOW [RANGE 30 MINUTES SLIDE 30 MINUTES]
-             └─ STREAM S
-    """
-    declared = schema(attributes)
-    if location is not None:
-        declared = declared.with_location(Location(*location, planar))
-    return StreamQuery(StreamSource(name, declared, timestamp, _names(position_by), batch_by, batch_each_row))
-
-
-def sensed(
-    name: str, attributes: str | Schema, *, every: str, sites: Iterable[Value], site: str = "site", time: str = "time"
-) -> StreamQuery:
-    """A pulled stream: each site is measured every period (003's sensed extents).
-
-    >>> sensed("road", "site INT, time TIMESTAMP, temp INT", every="1 min", sites=[1, 2, 3, 4])
-    SENSED road EVERY 1 MINUTE AT SITES (1, 2, 3, 4)
-    """
-    return StreamQuery(SensedSource(name, schema(attributes), duration(every), tuple(sites), site, time))
-
-
-def relation(
-    name: str,
-    attributes: str | Schema,
-    *,
-    valid_from: str | None = None,
-    valid_to: str | None = None,
-    change: str | None = None,
-    at: str | None = None,
-    key: Columns = (),
-    position_by: Columns = (),
-) -> RelationQuery:
-    """A stored relation: constant, versioned in [valid_from, valid_to), or a log of changes (change, at, key).
-
-    >>> relation("Buoys", "id INT, since TIMESTAMP, till TIMESTAMP", valid_from="since", valid_to="till").schema.names
-    ('id', 'since', 'till')
-    """
-    source = RelationSource(
-        name, schema(attributes), valid_from, valid_to, change, at, _names(key), _names(position_by)
-    )
-    return RelationQuery(source)
-
-
-def _names(columns: Columns) -> tuple[str, ...]:
-    return tuple(split_list(columns)) if isinstance(columns, str) else tuple(columns)
 
 
 def _expr(text: str | Expr, readable: Schema, regions: Mapping[str, Region] | None = None) -> Expr:

@@ -39,6 +39,8 @@ def _named(schedule: Schedule, scope: Scope) -> str | None:
             return "LAST BATCH"
         case Periodic(Measure.POSITION, 0, 1), Scope(Measure.POSITION, Linear(0, 0), Back(0)):
             return "UNBOUNDED"
+        case Periodic(), Scope(Measure.POSITION, Linear(0, 0), Back(0)) if _natural_first(schedule):
+            return f"UNBOUNDED SLIDE {format_measure(schedule.measure, schedule.every)}"
         case Continuous(), Scope(Measure.TIME, Back(0), Back(0)):
             return "NOW"
         case AtInstants((te,)), Scope(

@@ -169,6 +169,19 @@ def range_(width: str | Duration | timedelta, slide: Amount | None = None) -> Wi
     return WindowSpec(schedule, Scope(Measure.TIME, Back(back), Back(0)))
 
 
+def range_of(spec: WindowSpec) -> Duration | None:
+    """How much time each window covers, if that is the same for all of them.
+
+    >>> range_of(hop("1 h", "10 min")) == range_of(range_("1 h")) == duration("1 h")
+    True
+    """
+    lo, hi = spec.scope.lo, spec.scope.hi
+    if spec.scope.measure is not Measure.TIME or not (isinstance(lo, Back) and isinstance(hi, Back)):
+        return None
+    half_open = isinstance(spec.schedule, Periodic) and spec.schedule.anchor is Anchor.ALIGNED
+    return Duration(lo.amount - (0 if half_open else hi.amount))
+
+
 def now() -> WindowSpec:
     """NOW = RANGE 0: a tuple is in from its batch until its timestamp, out a chronon later.
 
@@ -207,13 +220,13 @@ def last_batch() -> WindowSpec:
     return WindowSpec(_schedule(1), Scope(Measure.POSITION, BatchStart(), Back(0)))
 
 
-def unbounded() -> WindowSpec:
-    """[∞] = [0, i, 1n]: all that has come so far (001 table 1).
+def unbounded(slide: Amount = 1) -> WindowSpec:
+    """[∞] = [0, i, 1n]: all that has come so far (001 table 1), at every batch, or at a slide.
 
-    >>> str(unbounded())
-    '[UNBOUNDED]'
+    >>> str(unbounded()), str(unbounded("10 min"))
+    ('[UNBOUNDED]', '[UNBOUNDED SLIDE 10 MINUTES]')
     """
-    return WindowSpec(_schedule(1), Scope(Measure.POSITION, Linear(0, 0), Back(0)))
+    return WindowSpec(_schedule(slide), Scope(Measure.POSITION, Linear(0, 0), Back(0)))
 
 
 def fixed(start: str | Instant, end: str | Instant) -> WindowSpec:

@@ -45,7 +45,8 @@ from astralq.language.nodes import (
     without_ctes,
 )
 from astralq.language.scope import Scope, ScopeBinder
-from astralq.language.syntax import STREAMERS, Item, Past, StreamerQuery
+from astralq.language.syntax import STREAMERS, Item, Name, Past, StreamerQuery
+from astralq.space import is_distance
 from astralq.timeline import Duration
 
 
@@ -91,8 +92,17 @@ class QueryBinder:
     def _streamer_query(self, node: StreamerQuery) -> Operator:
         env = self._with_ctes(node)
         inside = QueryBinder(env, self.outer).bind(node.this)
-        every = amount(node.args["every"]) if node.args.get("every") is not None else None
+        every = self._period(node.args["every"]) if node.args.get("every") is not None else None
         return self._streamed(node.args["kind"].lower(), inside, every, node.args.get("on"))
+
+    def _period(self, period: Name) -> Duration:
+        if is_distance(period.text):
+            raise PlanError(
+                f"a streamer emits at a period of time, not every {period.text}",
+                hint=f"give the window SLIDE BY '{period.text}' SATTR SPACE, and emit RSTREAM(…) ON EVALUATION",
+                span=period.span,
+            )
+        return amount(period)
 
     def _streamed(self, kind: str, inside: Operator, every: Duration | None, on: str | None = None) -> Operator:
         """A streamer, as the dialect means it; `on` is what RSTREAM emits on, if that is not every change."""
@@ -128,6 +138,7 @@ class QueryBinder:
             place = self.span(items[0]) if items else None
             raise ExpressionError("a query reads from something", hint="add FROM and a stream or relation", span=place)
         scope = self._from([node.args["from_"].this], node.args)
+        scope = replace(scope, bare_text=bool(node.args["from_"].this.args.get("assigned")))
         scope = self._where(scope, node.args.get("where"))
         result = self._projected(scope, items, node)
         if node.args.get("distinct") is not None:

@@ -11,6 +11,7 @@ from sqlglot import exp
 from astralq.algebra.base import STAMP, Kind, Operator
 from astralq.algebra.domain import fixed_relation, scanned, shifted
 from astralq.algebra.grouping import unique
+from astralq.algebra.located import with_location
 from astralq.algebra.relational import Join, JoinKind, Named, Product, Project, Rename, Select
 from astralq.algebra.schedules import Continuous, Measure, Periodic
 from astralq.algebra.scopes import Back
@@ -234,6 +235,8 @@ class FromBinder:
             case NowScope():
                 return Window(operator, as_spec(read))
         assert isinstance(read, WindowSpec)
+        if Measure.DISTANCE in read.measures:
+            operator = with_location(operator)
         return Window(operator, self._in_ticks(read) if self.env.dialect == "cql" else read)
 
     def _in_ticks(self, spec: WindowSpec) -> WindowSpec:
@@ -253,6 +256,7 @@ class FromBinder:
             raise ExpressionError(
                 f"unknown region {name!r}", hint=nearest(name, self.env.regions) or "CREATE REGION it"
             )
+        operator = with_location(operator)
         if operator.kind is not Kind.STREAM or operator.schema.location is None:
             raise PlanError(
                 f"the region {region.name} needs a stream with a location", hint="declare LOCATION BY (lon, lat) on it"

@@ -250,6 +250,27 @@ _OPENED = re.compile(
 )
 
 
+_QUOTED = re.compile(
+    r"--[^\n]*|/\*.*?\*/|'(?:[^'\\]|\\.)*'|\"(?:[^\"\\]|\\.)*\"|`[^`]*`"
+    r"|(?P<single>[‘’‚‛][^‘’'\n]*[‘’])|(?P<double>[“”„‟][^“”\"\n]*[“”])",
+    re.DOTALL,
+)
+
+
+def _plain_quotes(text: str) -> str:
+    """Typographic quotes, as papers print them, as plain ones: ‘60 minutes’, ’50 km’, “o1”; in plain quotes they stay.
+
+    >>> _plain_quotes("R.ID = ‘o1’ AND note = 'it’s'")
+    "R.ID = 'o1' AND note = 'it’s'"
+    """
+
+    def plain(found: re.Match[str]) -> str:
+        quote = {"single": "'", "double": '"'}.get(found.lastgroup or "")
+        return found[0] if quote is None else f"{quote}{found[0][1:-1]}{quote}"
+
+    return _QUOTED.sub(plain, text)
+
+
 def _unclosed(text: str) -> AstralError:
     """A text that cannot be cut into words: where the quote or comment begins that is not closed."""
     opened = next((m for m in _OPENED.finditer(text) if m["open"]), None)
@@ -272,6 +293,7 @@ def _broken(chunk: list[Token]) -> list[Parsed]:
 
 def parse(text: str, dialect: str = "astral") -> tuple[list[Parsed], list[AstralError]]:
     """All statements of a text, and what is wrong with those that cannot be read."""
+    text = _plain_quotes(text)
     try:
         tokens = AstralSQL().tokenize(text)
     except TokenError:

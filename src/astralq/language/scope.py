@@ -7,11 +7,15 @@ from dataclasses import dataclass, field
 from sqlglot import exp
 
 from astralq.algebra.base import STAMP, Operator
+from astralq.algebra.retention import window_below
+from astralq.algebra.windows import range_of
 from astralq.errors import ExpressionError, SchemaError, nearest
-from astralq.expr.nodes import Column, Expr
+from astralq.expr.aggregates import aggregate
+from astralq.expr.functions import call
+from astralq.expr.nodes import Column, Expr, Literal
 from astralq.expr.parse import Binder
 from astralq.language.hints import IN_BRACKETS, OF_INSTANTS, WINDOW_COLUMNS, WINDOW_FUNCTIONS
-from astralq.schema import Attribute, Schema
+from astralq.schema import DOUBLE, STRING, Attribute, Schema
 from astralq.space import Region
 
 PSEUDO = tuple(a.name for a in STAMP)
@@ -43,6 +47,7 @@ class Scope:
     entries: list[Entry]
     outer: Scope | None = None
     star: list[tuple[str, str]] | None = None
+    bare_text: bool = False  # 004's FROM R = …, in which a name that nothing has is a text: R.ID = mycar
 
     @property
     def columns(self) -> list[tuple[str, str]]:
@@ -123,7 +128,9 @@ class ScopeBinder(Binder):
             raise ExpressionError(f"{node.sql()} has too many parts", hint="write alias.attribute")
         try:
             name = self.scope.resolve(node.name, node.table or None)
-        except SchemaError:
+        except SchemaError as e:
+            if self.scope.bare_text and not node.table and not (e.hint or "").startswith("did you mean"):
+                return Literal(STRING, node.name)
             # HAVING may use the names that SELECT gives.
             if not node.table and node.name.lower() in self.aliases:
                 return self.aliases[node.name.lower()]
@@ -144,5 +151,19 @@ class ScopeBinder(Binder):
             if [a.name.lower() for a in node.expressions if isinstance(a, exp.Column)] == [
                 n for n in (a.name.lower() for a in node.expressions) if n in aliases
             ]:
+                divided = self._over_a_range() if str(node.this).lower() == "avgspd" else None
+                if divided is not None:
+                    return divided
                 node = exp.Anonymous(this=node.this, expressions=[])
         return super()._function(node)
+
+    def _over_a_range(self) -> Expr | None:
+        """004 Q1: over a window of a length of time, AvgSpd(R) is the distance in it by that length, in km/h."""
+        window = window_below(self.scope.operator)
+        width = None if window is None else range_of(window.spec)
+        if not width:
+            return None
+        path = aggregate("path_length", (), self.schema)
+        # m / 1000 = km, µs / (3600 · 10^6) = h, so km/h = m · 3_600_000 / µs
+        metres = call("*", path, Literal(DOUBLE, 3_600_000.0))
+        return call("/", metres, Literal(DOUBLE, float(width)))

@@ -133,7 +133,7 @@ class WindowReader(LinearReader):
         if self.take("LAST", "ROW"):
             return last_row()
         if self.take("UNBOUNDED") or self.take("RANGE", "UNBOUNDED") or self.take("ROWS", "UNBOUNDED"):
-            return unbounded()
+            return unbounded(self.slide() if self.take("SLIDE") else 1)
         if self.take("RANGE", "BY"):
             return self._range_by()
         if self.take("RANGE"):
@@ -194,7 +194,9 @@ class WindowReader(LinearReader):
         if word is not None and word.kind == "word":
             self.at += 1
             self.expect("RATTR", "SPACE")
-            return InRegion(word.text, unbounded())
+            if not self.take("SLIDE", "BY"):
+                return InRegion(word.text, unbounded())
+            return InRegion(word.text, unbounded(self._attributed(self.amount("a distance or a duration"), "SATTR")))
         width = self._attributed(self.amount("a distance or a duration"), "RATTR")
         if not self.take("SLIDE", "BY"):
             if is_distance(width):

@@ -9,7 +9,7 @@ from astralq.errors import Span, WindowError
 from astralq.timeline import Instant, instant
 
 _WORD = re.compile(
-    r"--[^\n]*|\s+|(?P<number>\d+(?:\.\d+)?)|(?P<string>'[^']*'|\"[^\"]*\"|‘[^’]*’|’[^’]*’)|(?P<word>[^\W\d]\w*|`[^`]*`)|(?P<sign>.)"
+    r"--[^\n]*|\s+|(?P<number>\d+(?:\.\d+)?)|(?P<string>'[^']*'|\"[^\"]*\")|(?P<word>[^\W\d]\w*|`[^`]*`)|(?P<sign>.)"
 )
 
 

@@ -11,7 +11,8 @@ from collections.abc import Callable, Sequence
 from typing import Any, TypeVar
 
 from astralq.algebra.base import Kind, Operator, operator_of
-from astralq.algebra.fluent import RelationQuery, StreamQuery, relation, stream
+from astralq.algebra.extents import relation, stream
+from astralq.algebra.fluent import RelationQuery, StreamQuery
 from astralq.algebra.relational import Select, SetKind, SetOperation
 from astralq.algebra.windows import (
     WindowSpec,

@@ -1,0 +1,77 @@
+"""Sources in Python: pushed streams, sensed streams and stored relations (003 §3's three extents)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from astralq.algebra.fluent import Columns, RelationQuery, StreamQuery
+from astralq.algebra.sources import RelationSource, SensedSource, StreamSource
+from astralq.expr.parse import split_list
+from astralq.schema import Location, Schema, Value, schema
+from astralq.timeline import duration
+
+
+def stream(
+    name: str,
+    attributes: str | Schema,
+    *,
+    timestamp: str | None = None,
+    position_by: Columns = (),
+    batch_by: str | None = None,
+    batch_each_row: bool = False,
+    location: tuple[str, str] | None = None,
+    planar: bool = False,
+) -> StreamQuery:
+    """A pushed stream with its attributes; without `timestamp` its tuples are stamped on arrival.
+
+    >>> from astralq.algebra.windows import range_
+    >>> s = stream("S", "sensor INT, value DOUBLE, ts TIMESTAMP", timestamp="ts")
+    >>> q = s[range_("30 min", slide="30 min")].where("sensor = 42").aggregate("avg(value) AS mean")
+    >>> q.rstream(every="30 min")
+    RSTREAM EVERY 30 MINUTES
+    └─ AGGREGATE avg(value) AS mean
+       └─ SELECT sensor = 42
+          └─ WINDOW [RANGE 30 MINUTES SLIDE 30 MINUTES]
+             └─ STREAM S
+    """
+    declared = schema(attributes)
+    if location is not None:
+        declared = declared.with_location(Location(*location, planar))
+    return StreamQuery(StreamSource(name, declared, timestamp, _names(position_by), batch_by, batch_each_row))
+
+
+def sensed(
+    name: str, attributes: str | Schema, *, every: str, sites: Iterable[Value], site: str = "site", time: str = "time"
+) -> StreamQuery:
+    """A pulled stream: each site is measured every period (003's sensed extents).
+
+    >>> sensed("road", "site INT, time TIMESTAMP, temp INT", every="1 min", sites=[1, 2, 3, 4])
+    SENSED road EVERY 1 MINUTE AT SITES (1, 2, 3, 4)
+    """
+    return StreamQuery(SensedSource(name, schema(attributes), duration(every), tuple(sites), site, time))
+
+
+def relation(
+    name: str,
+    attributes: str | Schema,
+    *,
+    valid_from: str | None = None,
+    valid_to: str | None = None,
+    change: str | None = None,
+    at: str | None = None,
+    key: Columns = (),
+    position_by: Columns = (),
+) -> RelationQuery:
+    """A stored relation: constant, versioned in [valid_from, valid_to), or a log of changes (change, at, key).
+
+    >>> relation("Buoys", "id INT, since TIMESTAMP, till TIMESTAMP", valid_from="since", valid_to="till").schema.names
+    ('id', 'since', 'till')
+    """
+    source = RelationSource(
+        name, schema(attributes), valid_from, valid_to, change, at, _names(key), _names(position_by)
+    )
+    return RelationQuery(source)
+
+
+def _names(columns: Columns) -> tuple[str, ...]:
+    return tuple(split_list(columns)) if isinstance(columns, str) else tuple(columns)
