@@ -87,7 +87,7 @@ temporal_windows: st.SearchStrategy[WindowSpec] = st.one_of(
 positional_windows: st.SearchStrategy[WindowSpec] = st.one_of(
     st.just(last_batch()),
     st.just(last_row()),
-    st.just(unbounded()),
+    st.builds(unbounded, st.integers(1, 3)),
     st.builds(lambda n, m: rows(n, slide=m), st.integers(1, 4), st.integers(1, 3)),
     linear_rows,
     st.builds(lambda n, d: rows(n).delayed(d), st.integers(1, 3), st.integers(0, 3)),
@@ -96,6 +96,7 @@ positional_windows: st.SearchStrategy[WindowSpec] = st.one_of(
 cross_domain_windows: st.SearchStrategy[WindowSpec] = st.one_of(
     st.builds(lambda n, y: rows(n, slide=y), st.integers(1, 4), durations),
     st.builds(lambda x, m: range_(x, slide=m), durations, st.integers(1, 3)),
+    st.builds(unbounded, durations),
 )
 
 # Aperiodic windows: a few instants, and bounds that are functions of them

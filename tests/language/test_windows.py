@@ -8,6 +8,7 @@ import pytest
 
 from astralq import (
     WindowSpec,
+    at_instants,
     fixed,
     for_loop,
     from_to,
@@ -25,13 +26,15 @@ from astralq import (
     unbounded,
 )
 from astralq.algebra.functions import Affine, Step, UpTo
+from astralq.algebra.schedules import AtInstants
 from astralq.algebra.sneeql import RowWindows, TimeWindows
 from astralq.space import Region
-from astralq.timeline import duration
+from astralq.timeline import duration, instant
 from tests.language.support import CAR, LOG, K, S, bound, held, said, stream_of
 from tests.support import given, sec, single
 
 EPOCH = "1970-01-01T00:00:0"
+DAYS = AtInstants((instant("2026-03-01"), instant("2026-03-05")))
 
 FORMS: dict[str, WindowSpec] = {
     # RANGE
@@ -55,6 +58,14 @@ FORMS: dict[str, WindowSpec] = {
     "[UNBOUNDED]": unbounded(),
     "[RANGE UNBOUNDED]": unbounded(),
     "[ROWS UNBOUNDED]": unbounded(),
+    "[UNBOUNDED SLIDE 10 MINUTES]": unbounded("10 min"),
+    "[UNBOUNDED SLIDE 5 ROWS]": unbounded(5),
+    # Lists of instants (000 D12)
+    "[AT TIMESTAMP '2026-03-01', TIMESTAMP '2026-03-05' RANGE 1 HOUR]": WindowSpec(DAYS, range_("1 h").scope),
+    "[AT '2026-03-01', '2026-03-05' ROWS 3 DELAY 1 MINUTE]": WindowSpec(DAYS, rows(3).scope).delayed("1 min"),
+    "[PARTITION BY v AT TIMESTAMP '2026-03-01', TIMESTAMP '2026-03-05' FROM t - 1 HOUR TO t]": at_instants(
+        ["2026-03-01", "2026-03-05"], Affine(1, -duration("1 h")), Affine(1, 0), text=("t - 1 HOUR", "t")
+    ).by("v"),
     # Fixed and landmark
     "[FIXED FROM TIMESTAMP '2026-03-01' TO TIMESTAMP '2026-03-02']": fixed("2026-03-01", "2026-03-02"),
     "[FIXED FROM '2026-03-01' TO '2026-03-02']": fixed("2026-03-01", "2026-03-02"),
@@ -233,6 +244,28 @@ HELD: dict[str, list[tuple[int, list[tuple[Any, ...]]]]] = {
         (3, values(1, 2)),
         (6, values(4, 5)),
     ],
+    f"[FOR (t = '{EPOCH}2Z'; t <= '{EPOCH}8Z'; t = t * 2) FROM t / 2 TO t]": [
+        (1, []),
+        (2, values(1, 2)),
+        (3, values(1, 2)),
+        (4, values(2, 3, 4)),
+        (8, values(4, 5, 6, 7, 8)),
+        (20, values(4, 5, 6, 7, 8)),
+    ],
+    f"[FOR (t = '{EPOCH}2Z'; t < '{EPOCH}8Z'; t = t + 3 SECONDS) WindowIs(s, t - 1 SECOND, t)]": [
+        (2, values(1, 2)),
+        (5, values(4, 5)),
+    ],
+    f"[FOR (t = '{EPOCH}3Z'; t < '{EPOCH}9Z'; t = t + (t - TIMESTAMP '{EPOCH}1Z') / 2 + 1 s) FROM t TO t]": [
+        (3, values(3)),
+        (5, values(5)),
+        (6, values(5)),
+        (8, values(8)),
+    ],
+    f"[AT '{EPOCH}2Z', '{EPOCH}7Z' RANGE 1 SECOND]": [(1, []), (2, values(1, 2)), (6, values(1, 2)), (7, values(6, 7))],
+    f"[AT '{EPOCH}2Z', '{EPOCH}7Z' ROWS 1]": [(1, []), (6, values(2)), (20, values(7))],
+    f"[AT '{EPOCH}2Z', '{EPOCH}7Z' FROM '{EPOCH}1Z' TO t - 1 s]": [(2, values(1)), (7, values(1, 2, 3, 4, 5, 6))],
+    "[UNBOUNDED SLIDE 3 SECONDS]": [(2, []), (3, values(1, 2, 3)), (5, values(1, 2, 3)), (6, values(*range(1, 7)))],
     "[RANGE 2 SECONDS SLIDE 2 SECONDS DELAY 1 SECOND]": [(4, values(1, 2)), (5, values(2, 3, 4))],
     "[RANGE 1 SECOND SLIDE 2 SECONDS BETWEEN '00:00:00' AND '00:00:06' ELSE SLIDE 5 SECONDS]": [
         (4, values(3, 4)),

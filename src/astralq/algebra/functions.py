@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from astralq.errors import WindowError
 from astralq.timeline import Instant
 
 
@@ -20,6 +21,61 @@ class Affine:
 
     def __call__(self, t: Instant) -> int:
         return self.factor * t + self.shift
+
+
+@dataclass(frozen=True)
+class Formula:
+    """t ↦ an arithmetic expression of t and whole numbers of microseconds, in the order in which a stack computes it.
+
+    >>> Formula(("t", 2, "*", 5, "+"))(Instant(20))
+    45
+    """
+
+    steps: tuple[str | int, ...]
+
+    def __call__(self, t: Instant) -> Instant:
+        stack: list[int] = []
+        for step in self.steps:
+            if isinstance(step, int):
+                stack.append(step)
+            elif step == "t":
+                stack.append(t)
+            else:
+                b, a = stack.pop(), stack.pop()
+                stack.append(self._applied(step, a, b))
+        return Instant(stack.pop())
+
+    @property
+    def simplest(self) -> Affine | Formula:
+        """The same function in its one linear form, where it is linear."""
+        stack: list[Affine] = []
+        for step in self.steps:
+            if isinstance(step, int) or step == "t":
+                stack.append(Affine(1, 0) if step == "t" else Affine(0, int(step)))
+                continue
+            b, a = stack.pop(), stack.pop()
+            if step in ("+", "-"):
+                sign = 1 if step == "+" else -1
+                stack.append(Affine(a.factor + sign * b.factor, a.shift + sign * b.shift))
+            elif step == "*" and 0 in (a.factor, b.factor):
+                by, of = (a.shift, b) if a.factor == 0 else (b.shift, a)
+                stack.append(Affine(of.factor * by, of.shift * by))
+            else:
+                return self
+        return stack.pop()
+
+    def _applied(self, sign: str, a: int, b: int) -> int:
+        match sign:
+            case "+":
+                return a + b
+            case "-":
+                return a - b
+            case "*":
+                return a * b
+        if b == 0:
+            raise WindowError("a step of the loop divides by 0", hint="divide by another number")
+        # Instants are whole: a quotient is rounded down, a remainder is never negative.
+        return a // b if sign == "/" else a % b
 
 
 @dataclass(frozen=True)

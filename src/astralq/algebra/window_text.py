@@ -86,6 +86,8 @@ def _counted_back(schedule: Schedule, scope: Scope) -> str | None:
             return f"{held} SLIDE {format_measure(schedule.measure, schedule.every)}"
         case TimeOfDay():
             return f"{held} SLIDE {_two_rates(schedule)}"
+        case AtInstants():
+            return f"{_instants(schedule)} {held}"
     return None
 
 
@@ -111,6 +113,10 @@ def _spatial(schedule: Schedule, scope: Scope, width: int) -> str | None:
     return f"RANGE BY '{held}' RATTR {attr[scope.measure]} SLIDE BY '{slide}' SATTR {attr[schedule.measure]}"
 
 
+def _instants(schedule: AtInstants) -> str:
+    return f"AT {', '.join(map(_moment, schedule.instants))}"
+
+
 def _two_rates(schedule: TimeOfDay) -> str:
     inside, outside = format_duration(schedule.inside), format_duration(schedule.outside)
     start, end = (
@@ -133,7 +139,7 @@ def _general(schedule: Schedule, scope: Scope) -> str:
         case Loop():
             return f"FOR {schedule.text} FROM {lo} TO {hi}"
         case AtInstants():
-            return f"AT {', '.join(_moment(t) for t in schedule.instants)} FROM {lo} TO {hi}"
+            return f"{_instants(schedule)} FROM {lo} TO {hi}"
         case TimeOfDay():
             return f"FROM {lo} TO {hi} SLIDE {_two_rates(schedule)}"
     return f"FROM {lo} TO {hi}"

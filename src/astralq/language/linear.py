@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 
+from astralq.algebra.functions import Formula
 from astralq.errors import WindowError
 from astralq.language.words import WordReader
 from astralq.timeline import duration
@@ -72,6 +73,54 @@ class LinearReader(WordReader):
             return ""
         self.at += 1
         return word.text
+
+    def formula(self, variable: str) -> Formula:
+        """Any arithmetic of the variable, durations, times and whole numbers: t * 2, t + (t - TIMESTAMP '…') / 3."""
+        return Formula(tuple(self._sum(variable)))
+
+    def _sum(self, variable: str) -> list[str | int]:
+        found = self._summand(variable)
+        while self.peek("+") or self.peek("-"):
+            sign = self.word("a sign").text
+            found += [*self._summand(variable), sign]
+        return found
+
+    def _summand(self, variable: str) -> list[str | int]:
+        first = self.at
+        found = self._product(variable)
+        alone = self.at == first + 1 and self.words[first].kind == "number"
+        if alone and found != [0]:
+            self.at = first
+            raise self.fail(f"{self.words[first].text} has no unit", "write for example t - 5 SECONDS")
+        return found
+
+    def _product(self, variable: str) -> list[str | int]:
+        found = self._factor(variable)
+        while self.peek("*") or self.peek("/") or self.peek("%"):
+            sign = self.word("a sign").text
+            found += [*self._factor(variable), sign]
+        return found
+
+    def _factor(self, variable: str) -> list[str | int]:
+        if self.take("("):
+            found = self._sum(variable)
+            self.expect(")")
+            return found
+        if self.take("-"):
+            return [0, *self._factor(variable), "-"]
+        if self.take(variable.upper()):
+            return [variable]
+        word = self.words[self.at] if self.at < len(self.words) else None
+        if self.peek("TIMESTAMP"):
+            return [int(self.moment())]
+        if word is not None and word.kind == "number" and word.text.isdigit():
+            after = self.words[self.at + 1] if self.at + 1 < len(self.words) else None
+            if after is None or after.kind != "word" or after.text.upper() in _KEYWORDS:
+                self.at += 1
+                return [int(word.text)]
+        if word is None or not (word.kind in ("number", "string") or self.peek("INTERVAL")):
+            raise self.fail(f"expected {variable}, a duration, a time or a number")
+        return [int(duration(self.amount()))]
 
     def constant(self, stop: tuple[str, ...]) -> str:
         """A sum of terms without a variable."""

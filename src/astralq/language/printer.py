@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from astralq.algebra.base import Kind, Operator
 from astralq.algebra.domain import AtInstant, Domain, Floor, Shift
 from astralq.algebra.evaluations import RStreamOnEvaluation
+from astralq.algebra.functions import Affine, Formula
 from astralq.algebra.relational import (
     Distinct,
     GroupBy,
@@ -21,8 +22,8 @@ from astralq.algebra.relational import (
     SetOperation,
     ValueSetOperation,
 )
-from astralq.algebra.schedules import AtInstants, Measure, Periodic
-from astralq.algebra.scopes import Back, Linear
+from astralq.algebra.schedules import Measure, Periodic
+from astralq.algebra.scopes import Back, OfInstant
 from astralq.algebra.sneeql import RowWindows, Scan, TimeWindows, WindowsProduct
 from astralq.algebra.sources import Origin, RelationSource, SensedSource, StartedAt, StreamSource
 from astralq.algebra.stream_ops import BandJoin, LookupJoin, Spread, StreamJoin, StreamProduct
@@ -160,8 +161,10 @@ class Printer:
 
     def _window(self, spec: WindowSpec) -> str:
         scope = spec.scope
-        if isinstance(spec.schedule, AtInstants) and not isinstance(scope.hi, Linear):
-            raise PlanError(f"the window {spec} has no form in the language", hint="use [FOR …]")
+        rules = [b for b in (scope.lo, scope.hi) if isinstance(b, OfInstant)]
+        on_time = scope.measure is Measure.TIME
+        if not all(isinstance(b.function, Affine | Formula) and on_time for b in rules):
+            raise PlanError(f"the window {spec} has no form in the language", hint="it can be built in Python only")
         if self.dialect == "cql" and scope.measure is Measure.TIME and isinstance(scope.lo, Back):
             tick = Duration(self.tick)
             wide = range_(f"{scope.lo.amount + tick} us").scope

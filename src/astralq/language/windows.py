@@ -9,8 +9,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from datetime import time
 
-from astralq.algebra.functions import Affine, Step, UpTo
-from astralq.algebra.schedules import Loop, Measure, Schedule, TimeOfDay
+from astralq.algebra.functions import Affine, Formula, Step, UpTo
+from astralq.algebra.schedules import AtInstants, Loop, Measure, Schedule, TimeOfDay
 from astralq.algebra.scopes import OfInstant, Scope
 from astralq.algebra.windows import (
     WindowSpec,
@@ -64,7 +64,7 @@ Read = WindowSpec | ScanEvery | InRegion | NowScope
 
 FORMS = (
     *("RANGE", "ROWS", "NOW", "LAST", "UNBOUNDED", "FIXED", "LANDMARK", "TUMBLE", "HOP"),
-    *("FROM", "SCAN", "ALPHA", "START", "FOR", "PARTITION"),
+    *("FROM", "SCAN", "ALPHA", "START", "FOR", "AT", "PARTITION"),
 )
 
 
@@ -164,6 +164,8 @@ class WindowReader(LinearReader):
             return self._start_end()
         if self.take("FOR"):
             return self._for()
+        if self.take("AT"):
+            return self._at()
         word = self.words[self.at].text if self.at < len(self.words) else "]"
         if self.peek("LAST"):
             raise self.fail("expected ROW or BATCH after LAST", "the last three rows, for example, are [ROWS 3]")
@@ -287,30 +289,68 @@ class WindowReader(LinearReader):
         if sign not in ("<", "<="):
             raise self.fail(f"expected t < or t <= and a time, not {sign}")
         limit = self.moment()
-        self.expect(";", "T", "=", "T", "+")
-        step = duration(self.amount())
+        self.expect(";", "T", "=")
+        step = self._step()
         self.expect(")")
         text = self.source[self.words[opened].start : self.words[self.at - 1].end]
-        self.expect("FROM")
-        begin = self._of_t(("TO",))
-        self.expect("TO")
-        end = self._of_t(("DELAY",))
-        schedule = Loop(" ".join(text.split()), init, UpTo(limit, sign == "<="), Step(step))
-        return WindowSpec(schedule, Scope(Measure.TIME, begin, end))
+        scope = self._window_is() if self.take("WINDOWIS") else self._from_to()
+        return WindowSpec(Loop(" ".join(text.split()), init, UpTo(limit, sign == "<="), step), scope)
 
-    def _of_t(self, stop: tuple[str, ...]) -> OfInstant:
+    def _step(self) -> Step | Formula:
+        """The next value of a loop: t + 1 DAY, or any arithmetic of t."""
+        step = self.formula("t")
+        found = step.simplest
+        return Step(found.shift) if isinstance(found, Affine) and found.factor == 1 else step
+
+    def _from_to(self) -> Scope:
+        """FROM begin TO end, functions of t."""
+        self.expect("FROM")
+        begin = self._of_t()
+        self.expect("TO")
+        return Scope(Measure.TIME, begin, self._of_t())
+
+    def _window_is(self) -> Scope:
+        """TelegraphCQ's WindowIs(S, begin, end), as 000 §6.1.4 prints it."""
+        self.expect("(")
+        stream = self.word("the stream's name")
+        known = [n for n in self.names if n]
+        if known and stream.text.lower() not in (n.lower() for n in known):
+            raise WindowError(
+                f"WindowIs is of {stream.text!r}",
+                hint=f"the window stands behind {known[-1]}",
+                span=self.span(stream.start, stream.end),
+            )
+        self.expect(",")
+        begin = self._of_t()
+        self.expect(",")
+        end = self._of_t()
+        self.expect(")")
+        self.take(";")
+        return Scope(Measure.TIME, begin, end)
+
+    def _at(self) -> WindowSpec:
+        """000 D12: AT a list of instants, RANGE x or ROWS n, or FROM begin TO end."""
+        instants = [self.moment() for _ in self._commas()]
+        schedule = AtInstants(tuple(instants))
+        if self.take("RANGE"):
+            return WindowSpec(schedule, range_(self.amount()).scope)
+        if self.take("ROWS"):
+            return WindowSpec(schedule, rows(self.number("a number of rows")).scope)
+        if not self.peek("FROM"):
+            raise self.fail("expected RANGE, ROWS or FROM after the instants", "write [AT TIMESTAMP '…' RANGE 1 HOUR]")
+        return WindowSpec(schedule, self._from_to())
+
+    def _of_t(self) -> OfInstant:
+        """A bound: a time, or any arithmetic of t."""
         first = self.at
-        if self.peek("TIMESTAMP") or (self.at < len(self.words) and self.words[self.at].kind == "string"):
-            moment = self.moment()
-            text = self.source[self.words[first].start : self.words[self.at - 1].end]
-            return OfInstant(text, Affine(0, moment))
-        factor, constant = self.linear("t", stop)
-        if self.at == first:
+        if self.at < len(self.words) and self.words[self.at].kind == "string":
+            function: Affine | Formula = Affine(0, self.moment())
+        elif self.at >= len(self.words):
             raise self.fail("expected a bound, for example t - 5 SECONDS")
+        else:
+            function = self.formula("t").simplest
         text = " ".join(self.source[self.words[first].start : self.words[self.at - 1].end].split())
-        k = int(factor.split()[0])
-        shift = duration(constant) if constant.split()[0] != "0" else 0
-        return OfInstant(text, Affine(k, shift))
+        return OfInstant(text, function)
 
 
 def _general(alpha: tuple[str, str], beta: tuple[str, str], rate: str | int) -> WindowSpec:
