@@ -147,6 +147,7 @@ PAPERS: dict[str, list[tuple[str, str, str]]] = {
         ("§2.2", "the warehouse, in both orders", "model.relations:product"),
         ("Table1", "both products of the warehouse", "model.relations:product"),
         ("§5.2", "partitioned windows keep the order", "model.windows:window"),
+        ("§6", "a union that preserves identifiers", "model.relations:set_operation"),
     ],
     "003": [
         ("acquire", "pulled streams", "model.sources:acquire"),

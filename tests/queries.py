@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 
 from astralq import RelationQuery, StreamQuery, WindowSpec, WindowsQuery, moving, range_, relation, rows, stream
 from astralq.algebra.evaluations import evaluations
+from astralq.algebra.phi import is_in_positions, phi_form
 from astralq.model import Data, Stream
 from astralq.timeline import Instant
 from tests.generators import (
@@ -254,7 +255,12 @@ def relation_queries(draw: st.DrawFn, depth: int) -> RelationQuery:
         joined = r.join(_aside(other), on=draw(st.sampled_from(["a = a2", "a < a2", "a = a2 AND b <> b2"])), how=how)
         return joined if how in ("semi", "anti") else joined.select("a", "b2 AS b")
     if shape == "by φ":
-        return draw(st.sampled_from([r.union(other), r.intersection(other), r.difference(other)]))
+        found = [r.union(other), r.intersection(other), r.difference(other)]
+        if phi_form(r.operator) == phi_form(other.operator):
+            found.append(r.union(other, in_order=True))
+        if is_in_positions(phi_form(r.operator)):
+            found.append(r.rename({"φ": "p"}).select("a", "length(CAST(p AS STRING)) AS b"))
+        return draw(st.sampled_from(found))
     every = draw(st.booleans())
     return draw(
         st.sampled_from(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from astralq import instant, relation, rows, stream
+from astralq import relation, rows, stream
 from astralq.draw.scene import BarLane, DotLane, SpanLane
 from tests.draw.support import labels, panel, spans
 from tests.support import sec
@@ -94,5 +94,5 @@ def test_the_title_is_the_query_as_it_would_be_written() -> None:
 
 
 def test_a_query_that_cannot_be_written_has_its_operators_as_title() -> None:
-    query = S[rows(2)].during(instant("1970-01-01"))
+    query = S[rows(2)].istream(by_value=True)
     assert panel(query, {"S": []}).title.endswith("← WINDOW [ROWS 2] ← STREAM S")

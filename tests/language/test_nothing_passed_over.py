@@ -45,6 +45,10 @@ QUERIES = [
     " a.id - 1 AS s, a.id <= 1 AS le, a.id < 1 AS lt, a.id >= 1 AS ge FROM r AS a",
     "SELECT a.id AS i FROM r AS a UNION ALL SELECT b.id AS i FROM q AS b",
     "SELECT a.id AS i FROM r AS a EXCEPT SELECT b.id AS i FROM q AS b",
+    "SELECT a.id AS i FROM k [ROWS 2] AS a EXCEPT BY IDENTITY SELECT b.id AS i FROM k [ROWS 1] AS b",
+    "SELECT a.id AS i FROM k [ROWS 2] AS a UNION ALL IN ORDER SELECT b.id AS i FROM k [ROWS 1] AS b",
+    "SELECT a.id AS i, a.name AS n FROM r AS a DIVIDE BY SELECT b.id AS i FROM q AS b",
+    "SELECT a.id AS i FROM r DURING TIMESTAMP '2026-01-01' TO TIMESTAMP '2026-02-01' AS a",
     "SELECT a.id AS i FROM r AS a INTERSECT SELECT b.id AS i FROM q AS b",
     "WITH x AS (SELECT a.id AS i FROM r AS a) SELECT y.i AS j FROM x AS y",
     "SELECT x.i AS j FROM (SELECT a.id AS i FROM r AS a) AT START AS x(i)",
@@ -171,7 +175,7 @@ NOT_SAID = {
     # types are read as text, whole
     *(("DataType", part) for part in ("nested", "expressions", "kind", "values", "nullable", "collate")),
     # names that nothing else uses
-    *((kind, "with_") for kind in ("Select", "Union", "Except", "Intersect", "StreamerQuery")),
+    *((kind, "with_") for kind in ("Select", "Union", "Except", "Intersect", "DivideBy", "StreamerQuery")),
     *(("Item", "alias"), ("Item", "assigned")),
     # what never stands beside what is there already
     *(("In", "expressions"), ("Join", "using"), ("Distinct", "expressions"), ("If", "false")),

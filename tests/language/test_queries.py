@@ -6,8 +6,10 @@ from typing import Any
 
 import pytest
 
-from astralq import from_to, hop, last_batch, last_row, range_, rows
+from astralq import RelationQuery, from_to, hop, last_batch, last_row, range_, rows
 from astralq.algebra.base import HasOperator
+from astralq.algebra.domain import at_last_batch
+from astralq.algebra.phi import CopyPhi
 from astralq.algebra.relational import JoinKind
 from astralq.algebra.stream_ops import LookupJoin
 from astralq.model import Data
@@ -81,6 +83,20 @@ SAME: dict[str, HasOperator] = {
     "SELECT id FROM r UNION SELECT id FROM q": R.select("id").union_values(Q.select("id")),
     "SELECT id FROM r UNION ALL SELECT id FROM q": R.select("id").union(Q.select("id")),
     "SELECT id FROM r EXCEPT SELECT id FROM q": R.select("id").except_values(Q.select("id")),
+    "SELECT * FROM s [ROWS 2] UNION ALL IN ORDER SELECT * FROM s [ROWS 1]": S[rows(2)].union(S[rows(1)], in_order=True),
+    "SELECT * FROM s [ROWS 2] EXCEPT BY IDENTITY SELECT * FROM s [ROWS 1]": S[rows(2)].difference(S[rows(1)]),
+    "SELECT * FROM s [ROWS 2] EXCEPT SELECT * FROM s [ROWS 1] BY IDENTITY": S[rows(2)].difference(S[rows(1)]),
+    "SELECT * FROM s [ROWS 2] INTERSECT BY IDENTITY SELECT * FROM s [ROWS 1]": S[rows(2)].intersection(S[rows(1)]),
+    "SELECT * FROM r DIVIDE BY SELECT id FROM q": R.divide(Q.select("id")),
+    "SELECT *, _phi FROM s [ROWS 2], k [ROWS 1]": RelationQuery(
+        CopyPhi(S[rows(2)].product(K[rows(1)].rename({"v": "v_2"})).operator, "_phi")
+    ),
+    "SELECT * FROM r DURING TIMESTAMP '2026-01-01' TO TIMESTAMP '2026-02-01'": R.during("2026-01-01", "2026-02-01"),
+    "SELECT * FROM r DURING TIMESTAMP '2026-01-01'": R.during("2026-01-01"),
+    "SELECT * FROM r DELAYED BY 1 HOUR DURING '2026-01-01' TO '2026-02-01'": (
+        R.delayed("1 h").during("2026-01-01", "2026-02-01")
+    ),
+    "SELECT * FROM r AT LAST BATCH OF s": RelationQuery(at_last_batch(R.operator, S.operator)),
     "SELECT id FROM r EXCEPT ALL SELECT id FROM q": R.select("id").except_values(Q.select("id"), all=True),
     "SELECT id FROM r INTERSECT SELECT id FROM q": R.select("id").intersect_values(Q.select("id")),
     "SELECT id FROM r INTERSECT ALL SELECT id FROM q": R.select("id").intersect_values(Q.select("id"), all=True),

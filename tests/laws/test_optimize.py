@@ -9,11 +9,12 @@ import pytest
 
 from astralq import range_, relation, rows, stream, unbounded
 from astralq.algebra.base import Operator
+from astralq.algebra.phi import phi_form
 from astralq.algebra.relational import Project, Select, SetKind, SetOperation
 from astralq.algebra.sources import RelationSource
 from astralq.errors import PlanError
 from astralq.laws.explain import about, refused, total_rows
-from astralq.laws.invariants import LawError, phi_form
+from astralq.laws.invariants import LawError
 from astralq.laws.optimize import optimize, rules_without
 from astralq.laws.rule import Holds, Rule, Site
 from astralq.laws.rules import RULES

@@ -218,3 +218,17 @@ def test_a_relation_fixed_at_the_start_does_not_change() -> None:
     r = relation("R", "op STRING, ts TIMESTAMP, id INT", change="op", at="ts")
     data = {"R": [("+", sec(1), 1), ("+", sec(2), 2), ("-", sec(3), 1)]}
     assert answer(r.at_start(), data, t0=2, until=9) == [("+", 2, 0, 1), ("+", 2, 0, 2)]
+
+
+def test_renaming_phi_of_a_product_copies_its_path() -> None:
+    """[001 §4.1] ρ_{a/φ}: the identifier is copied to a, and φ remains."""
+    s, u = stream("S", "v INT"), stream("U", "w INT")
+    both = s[unbounded()].product(u[unbounded()]).rename({"φ": "a"})
+    data: Data = {"S": single((7, 1), (8, 2)), "U": single((9, 1))}
+    assert at(both, data, 2) == [(7, 9, "0/0"), (8, 9, "1/0")]
+
+
+def test_phi_of_an_aggregate_is_its_key_and_not_copied() -> None:
+    """[001 §4.1]"""
+    with pytest.raises(AstralError, match="made of values"):
+        stream("S", "v INT")[unbounded()].aggregate("count(*) AS n", by="v").rename({"φ": "a"})

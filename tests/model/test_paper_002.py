@@ -307,3 +307,26 @@ def test_each_part_of_a_partitioned_window_is_a_window_of_its_own() -> None:
     """[002 §5.2] The last tuple of a part stays while another part moves on."""
     data: Data = {"S": single(("a", 1, 1), ("b", 2, 2), ("b", 3, 3))}
     assert at(PARTS[rows(1).by("id")], data, 3) == [("a", 1), ("b", 3)]
+
+
+def test_a_union_in_order_keeps_the_order_of_the_stream() -> None:
+    """[002 §6] "The other preserves original identifiers as necessary for the partitioned window"."""
+    s = stream("S", "k INT, v INT")
+    data: Data = {"S": single((1, 10, 1), (2, 20, 2), (1, 11, 3), (2, 21, 4))}
+    parts = [s.where(f"k = {k}")[unbounded()] for k in (1, 2)]
+    assert at(parts[0].union(parts[1]), data, 4) == [(1, 10), (1, 11), (2, 20), (2, 21)]
+    whole = [s[unbounded()].where(f"k = {k}") for k in (2, 1)]
+    assert at(whole[0].union(whole[1], in_order=True), data, 4) == at(s[unbounded().by("k")], data, 4)
+
+
+def test_of_two_tuples_with_one_identifier_the_left_sides_is_first() -> None:
+    """[002 §6]"""
+    s = stream("S", "v INT")
+    both = s[rows(2)].select("v").union(s[rows(2)].select("v + 100 AS v"), in_order=True)
+    assert at(both, {"S": single((1, 1), (2, 2))}, 2) == [(1,), (101,), (2,), (102,)]
+
+
+def test_a_union_in_order_needs_one_kind_of_identifiers() -> None:
+    """[002 §6]"""
+    with pytest.raises(AstralError, match="no common order"):
+        relation("R", "v INT").union(stream("S", "v INT")[rows(2)], in_order=True)

@@ -10,6 +10,7 @@ from astralq.algebra.base import Kind, Operator
 from astralq.algebra.evaluations import RStreamOnEvaluation
 from astralq.algebra.grouping import group, uniquely_named
 from astralq.algebra.located import with_location
+from astralq.algebra.phi import CopyPhi
 from astralq.algebra.relational import (
     Distinct,
     Divide,
@@ -82,8 +83,11 @@ class Query:
         return type(self)(Project(self.operator, uniquely_named(_items(items, self.operator))))
 
     def rename(self, names: Mapping[str, str]) -> Self:
-        """ρ: new names for attributes, as {old: new}; the old name φ copies the position instead."""
-        renamed: Operator = copy_phi(self.operator, names["φ"]) if "φ" in names else self.operator
+        """ρ: new names for attributes, as {old: new}; the old name φ copies the position instead, or the path as a
+        text where φ is no position."""
+        renamed = self.operator
+        if "φ" in names:
+            renamed = (copy_phi if renamed.stamped else CopyPhi)(renamed, names["φ"])
         pairs = tuple((old, new) for old, new in names.items() if old != "φ")
         return type(self)(Rename(renamed, pairs) if pairs else renamed)
 
@@ -236,9 +240,9 @@ class RelationQuery(_Grouped):
 
         return RelationQuery(_natural_or_on(self.operator, other.operator, on, build, keeps_right=keeps_right))
 
-    def union(self, other: RelationQuery) -> RelationQuery:
-        """∪: this relation's tuples, then the other's (001 D19)."""
-        return self._set(other, SetKind.UNION)
+    def union(self, other: RelationQuery, *, in_order: bool = False) -> RelationQuery:
+        """∪: this relation's tuples, then the other's (001 D19); `in_order`: all in the order of φ (002 §6)."""
+        return RelationQuery(SetOperation(self.operator, other.operator, SetKind.UNION, in_order))
 
     def intersection(self, other: RelationQuery) -> RelationQuery:
         """∩: the tuples with the same φ and values in both."""

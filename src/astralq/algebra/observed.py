@@ -11,6 +11,7 @@ from dataclasses import dataclass, replace
 from astralq.algebra.base import PSEUDO, Kind, Operator
 from astralq.algebra.domain import Domain
 from astralq.algebra.evaluations import Evaluations
+from astralq.algebra.phi import CopyPhi
 from astralq.algebra.properties import Given, properties
 from astralq.algebra.relational import (
     Distinct,
@@ -118,6 +119,8 @@ def _below(op: Operator, seen: Observed, given: Given) -> list[Observed]:
             by = frozenset(n.lower() for n in op.attributes)
             ordered = seen.order or seen.positions or seen.phi or not by
             return [Observed(ordered, "_n" in seen.columns, False, _own(op, seen) | by)]
+        case CopyPhi():
+            return [replace(seen, phi=seen.phi or op.name.lower() in seen.columns, columns=_own(op.child, seen))]
         case StartedAt() | Tick():
             return [seen]
         case Evaluations():
@@ -158,6 +161,10 @@ def _of_sides(op: Operator, seen: Observed) -> list[Observed]:
             return sides
         case Product():
             return [replace(seen, columns=seen.columns & _all(c)) for c in (left, right)]
+        case SetOperation(in_order=True):
+            # How the two sides are mixed depends on φ itself.
+            both = replace(seen, phi=seen.phi or seen.order)
+            return [replace(both, columns=_all(c) | (seen.columns & PSEUDO)) for c in (left, right)]
         case SetOperation(how=SetKind.UNION):
             shown = [k for k, n in enumerate(op.schema.names) if n.lower() in seen.columns]
             names = [frozenset(c.schema.names[k].lower() for k in shown) for c in (left, right)]

@@ -13,6 +13,7 @@ from itertools import product
 from astralq.algebra.base import Kind, Operator
 from astralq.algebra.domain import AtInstant, Domain, Floor, LastBatchOf, Shift
 from astralq.algebra.evaluations import Evaluations
+from astralq.algebra.phi import CopyPhi
 from astralq.algebra.relational import (
     Distinct,
     GroupBy,
@@ -169,6 +170,8 @@ def _relation(op: Operator, given: Given) -> Properties:
         case Project():
             below = properties(op.child, given)
             return replace(below, keys=_renamed_keys(below.keys, op.items))
+        case CopyPhi():
+            return properties(op.child, given)
         case Rename():
             below = properties(op.child, given)
             new = {old.lower(): name.lower() for old, name in op.names}

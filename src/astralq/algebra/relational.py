@@ -108,11 +108,6 @@ class Rename(Unary):
 
 def copy_phi(child: Operator, name: str) -> Project:
     """ρ_{name/φ}: copies the physical identifier, a position, into an attribute (001 §4.1)."""
-    if not child.stamped:
-        raise PlanError(
-            f"the physical identifiers of\n{child}\nare paths, not positions",
-            hint="copy φ of a window or a stream, before joining or aggregating",
-        )
     items = [(a.name, Column(a.type, a.name)) for a in child.schema]
     return Project(child, (*items, (name, Column(child.readable["_n"].type, "_n"))))
 
@@ -299,16 +294,32 @@ def _same_schema(left: Operator, right: Operator, what: str) -> None:
 class SetOperation(_Binary):
     """∪, ∩ and −, where φ counts (001 D18, D19; 002 D11).
 
-    The union tags: φ = (0) ++ φ_left or (1) ++ φ_right. ∩ and − keep φ_left, and two tuples are equal if
-    their φ and all their values are.
+    The union tags: φ = (0) ++ φ_left or (1) ++ φ_right. One `in_order` keeps φ, and the side decides only behind it,
+    φ ++ (0) or φ ++ (1): both sides' tuples in the order of one stream, as the parts of a partitioned window are
+    (002 §5.2, §6). ∩ and − keep φ_left, and two tuples are equal if their φ and all their values are.
     """
 
     how: SetKind
+    in_order: bool = False
 
     @cached_property
     def schema(self) -> Schema:
         _same_schema(self.left, self.right, self.how.value)
         return self.left.schema
+
+    def check(self) -> None:
+        super().check()
+        if not self.in_order:
+            return
+        from astralq.algebra.phi import phi_form
+
+        if self.how is not SetKind.UNION:
+            raise PlanError(f"{self.how.value} keeps the order of its left side", hint="leave out IN ORDER")
+        if phi_form(self.left) != phi_form(self.right):
+            raise PlanError(
+                "the two sides have no common order: φ is made of other parts on the left than on the right",
+                hint="UNION ALL puts the left side first; IN ORDER is for windows over one stream",
+            )
 
     @property
     def stamped(self) -> bool:
@@ -316,7 +327,7 @@ class SetOperation(_Binary):
 
     @property
     def label(self) -> str:
-        return f"{self.how.value} BY φ"
+        return f"{self.how.value} {'IN ORDER' if self.in_order else 'BY φ'}"
 
 
 @dataclass(frozen=True, repr=False)

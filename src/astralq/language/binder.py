@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import replace
 from typing import Any
 
 from sqlglot import exp
 
-from astralq.algebra.base import Kind, Operator
+from astralq.algebra.base import PSEUDO, Kind, Operator
 from astralq.algebra.evaluations import RStreamOnEvaluation
 from astralq.algebra.grouping import group, uniquely_named
+from astralq.algebra.phi import CopyPhi
 from astralq.algebra.relational import (
     Distinct,
+    Divide,
     Join,
     JoinKind,
     Named,
@@ -44,8 +46,8 @@ from astralq.language.nodes import (
     unaliased,
     without_ctes,
 )
-from astralq.language.scope import Scope, ScopeBinder
-from astralq.language.syntax import STREAMERS, Item, Name, Past, StreamerQuery
+from astralq.language.scope import Entry, Scope, ScopeBinder
+from astralq.language.syntax import STREAMERS, DivideBy, Item, Name, Past, StreamerQuery
 from astralq.space import is_distance
 from astralq.timeline import Duration
 
@@ -139,6 +141,8 @@ class QueryBinder:
             raise ExpressionError("a query reads from something", hint="add FROM and a stream or relation", span=place)
         scope = self._from([node.args["from_"].this], node.args)
         scope = replace(scope, bare_text=bool(node.args["from_"].this.args.get("assigned")))
+        if self._mentions(("_phi",), node.args):
+            scope = self._with_phi(scope)
         scope = self._where(scope, node.args.get("where"))
         result = self._projected(scope, items, node)
         if node.args.get("distinct") is not None:
@@ -147,6 +151,15 @@ class QueryBinder:
             return result
         on = "EVALUATION" if streamer == "rstream" and self._moves_by_distance(node, scope) else None
         return self._streamed(streamer, result, None, on)
+
+    def _with_phi(self, scope: Scope) -> Scope:
+        """φ under the name _phi, which * does not show: 001's ρ_{a/φ}."""
+        if scope.operator.kind is not Kind.RELATION or "_phi" in scope.operator.schema:
+            return scope
+        copied = CopyPhi(scope.operator, "_phi")
+        return replace(
+            scope, operator=copied, entries=[*scope.entries, Entry(None, [], {"_phi": "_phi"})], star=scope.columns
+        )
 
     def _moves_by_distance(self, node: exp.Select, scope: Scope) -> bool:
         """004's SELECT RStream(…) FROM R = s [… SATTR SPACE]: "every time the car moves 10 km the result is
@@ -176,7 +189,7 @@ class QueryBinder:
 
     def _from(self, first: list[Item], args: dict[str, object]) -> Scope:
         joins = args.get("joins") or []
-        wants_stamps = self._mentions_stamps(args)
+        wants_stamps = self._mentions(PSEUDO, args)
         where = args.get("where")
         # A subquery compares the tuples of two sides, each with its own stamp.
         subquery = isinstance(where, exp.Expression) and any(True for _ in where.find_all(exp.Select))
@@ -184,14 +197,14 @@ class QueryBinder:
         binder = FromBinder(self.env, self.outer, lambda q: QueryBinder(self.env).bind(q), copies)
         return binder.bind(first[0], joins)  # type: ignore[arg-type]
 
-    def _mentions_stamps(self, args: dict[str, object]) -> bool:
+    def _mentions(self, names: Collection[str], args: dict[str, object]) -> bool:
         joins: Any = args.get("joins") or []
         parts = [
             *(args.get(k) for k in ("expressions", "where", "group", "having")),
             *(j.args.get("on") for j in joins),
         ]
         nodes = [n for p in parts for n in (p if isinstance(p, list) else [p]) if isinstance(n, exp.Expression)]
-        return any(c.name.lower() in ("_t", "_i", "_n") for n in nodes for c in n.find_all(exp.Column))
+        return any(c.name.lower() in names for n in nodes for c in n.find_all(exp.Column))
 
     # ---- WHERE
 
@@ -344,7 +357,8 @@ class QueryBinder:
                 raise (e.at(self.span(about[0])) if about and group_is_wrong else e) from None
         unique = uniquely_named(named)
         same = [(a.name, Column(a.type, a.name)) for a in scope.operator.schema]
-        only_stars = all(isinstance(i, exp.Star) for i in items)
+        phi = isinstance(scope.operator, CopyPhi) and isinstance(items[0], exp.Star)
+        only_stars = phi or all(isinstance(i, exp.Star) for i in items)
         return scope.operator if only_stars and list(unique) == same else Project(scope.operator, unique)
 
     def _items(self, scope: Scope, node: exp.Expression) -> list[Named]:
@@ -409,9 +423,18 @@ class QueryBinder:
     def _set_operation(self, node: exp.SetOperation) -> Operator:
         env = self._with_ctes(node)
         left, right = (QueryBinder(env, self.outer).bind(n) for n in (node.this, node.expression))
+        if isinstance(node, DivideBy):
+            return Divide(left, right)
         how = {exp.Union: SetKind.UNION, exp.Except: SetKind.EXCEPT, exp.Intersect: SetKind.INTERSECT}[type(node)]
         every = node.args.get("distinct") is False
         left, right = same_types(left, right, how)
+        in_order, identity = bool(node.args.get("in_order")), bool(node.args.get("identity"))
+        if in_order and not (how is SetKind.UNION and every and left.kind is Kind.RELATION):
+            raise PlanError("IN ORDER belongs to UNION ALL of two relations", hint="write … UNION ALL IN ORDER …")
+        if identity and (how is SetKind.UNION or every):
+            raise PlanError("BY IDENTITY belongs to EXCEPT and INTERSECT", hint="write … EXCEPT … BY IDENTITY")
+        if in_order or identity:
+            return SetOperation(left, right, how, in_order)
         if left.kind is Kind.STREAM and right.kind is Kind.STREAM and how is SetKind.UNION and every:
             both = [Window(side, last_batch()) for side in (left, right)]
             return IStream(SetOperation(both[0], both[1], SetKind.UNION))

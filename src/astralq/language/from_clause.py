@@ -9,7 +9,7 @@ from typing import Any
 from sqlglot import exp
 
 from astralq.algebra.base import STAMP, Kind, Operator
-from astralq.algebra.domain import fixed_relation, scanned, shifted
+from astralq.algebra.domain import at_last_batch, during, fixed_relation, scanned, shifted
 from astralq.algebra.grouping import unique
 from astralq.algebra.located import with_location
 from astralq.algebra.relational import Join, JoinKind, Named, Product, Project, Rename, Select
@@ -30,7 +30,7 @@ from astralq.language.environment import Environment
 from astralq.language.scope import Entry, Scope, ScopeBinder
 from astralq.language.syntax import Bracket, Item, Name, Past, SpreadItem, StreamerQuery
 from astralq.language.windows import InRegion, NowScope, ScanEvery, as_spec, read_window
-from astralq.timeline import duration
+from astralq.timeline import Instant, duration, instant
 
 _SIDES = {
     "LEFT": JoinKind.LEFT,
@@ -198,9 +198,13 @@ class FromBinder:
         return found.operator if found.t0 == self.env.t0 else StartedAt(found.operator, found.t0)
 
     def past(self, operator: Operator, past: Past) -> Operator:
-        """AT TIMESTAMP, AT START and DELAYED BY."""
+        """AT TIMESTAMP, AT START, DELAYED BY, AT LAST BATCH OF and DURING: 001's D_c^f."""
         if past.delay is not None:
             return shifted(operator, past.delay.text)
+        if past.stream is not None:
+            return at_last_batch(operator, self._core(past.stream))
+        if past.during:
+            return during(operator, *((_moment(a), None if b is None else _moment(b)) for a, b in past.during))
         if past.moment is None:
             return fixed_relation(operator)
         try:
@@ -336,6 +340,13 @@ class FromBinder:
             for e in right.entries
         ]
         return condition, kept, [n.lower() for n in names]
+
+
+def _moment(name: Name) -> Instant:
+    try:
+        return instant(name.text)
+    except AstralError as e:
+        raise e.at(name.span) from None
 
 
 def _natural(left: Scope, right: Scope, band: bool) -> list[str]:

@@ -20,6 +20,7 @@ from astralq.language.syntax import (
     STREAMERS,
     Bracket,
     BrokenDeclaration,
+    DivideBy,
     Item,
     Name,
     Parsed,
@@ -31,7 +32,10 @@ from astralq.language.syntax import (
 )
 
 # Words that follow a FROM item and so are no alias of it.
-_NOT_ALIAS = {"LOOKUP", "WITHIN", "EVERY", "AT", "DELAYED", "BY"}
+_NOT_ALIAS = {"LOOKUP", "WITHIN", "EVERY", "AT", "DELAYED", "BY", "DURING", "DIVIDE"}
+
+
+_SET_OPERATIONS = {"UNION": exp.Union, "EXCEPT": exp.Except, "MINUS": exp.Except, "INTERSECT": exp.Intersect}
 
 
 class AstralSQL(ScalarSQL):
@@ -53,6 +57,39 @@ class AstralSQL(ScalarSQL):
             found = self._parse_query_modifiers(self._parse_set_operations(found))
             assert isinstance(found, exp.Expression)
             return found
+
+        def parse_set_operation(self, this: Any, *args: Any, **kwargs: Any) -> Any:
+            """UNION ALL IN ORDER; EXCEPT and INTERSECT BY IDENTITY, before their right side or behind it; DIVIDE BY."""
+            if kwargs.get("intersect_only") or this is None:
+                return super().parse_set_operation(this, *args, **kwargs)
+            start = self._index
+            if self._match_text_seq("DIVIDE", "BY"):
+                return DivideBy(this=this, expression=self._right_side())
+            kind = _SET_OPERATIONS.get(self._curr.text.upper()) if self._curr else None
+            if kind is not None:
+                self._advance()
+                every = bool(self._match(TokenType.ALL))
+                in_order = bool(self._match_text_seq("IN", "ORDER"))
+                identity = bool(self._match_text_seq("BY", "IDENTITY"))
+                if in_order or identity:
+                    right = self._right_side()
+                    return kind(this=this, expression=right, distinct=not every, in_order=in_order, identity=identity)
+                self._retreat(start)
+            found = super().parse_set_operation(this, *args, **kwargs)
+            if found is not None and self._match_text_seq("BY", "IDENTITY"):
+                found.set("identity", True)
+            return found
+
+        def _right_side(self) -> exp.Expression:
+            found = self._parse_select(nested=True, parse_set_operation=False)
+            if found is None:
+                self.raise_error("expected a query")
+            return cast("exp.Expression", found)
+
+        def _parse_table_alias(self, *args: Any, **kwargs: Any) -> Any:
+            if self._curr and self._curr.text.upper() in _NOT_ALIAS:
+                return None
+            return super()._parse_table_alias(*args, **kwargs)
 
         def _parse_select_query(self, *args: Any, **kwargs: Any) -> exp.Expression | None:
             if self._curr and self._curr.text.upper() in STREAMERS and self._next.token_type is TokenType.L_PAREN:
@@ -99,12 +136,11 @@ class AstralSQL(ScalarSQL):
                 named.set("assigned", True)
                 return named
             item = self._item()
-            if not (self._curr and self._curr.text.upper() in _NOT_ALIAS):
-                alias = self._parse_table_alias(alias_tokens=alias_tokens or self.TABLE_ALIAS_TOKENS)
-                if alias is not None:
-                    item.set("alias", alias)
-                    if self._curr and self._curr.token_type is TokenType.L_BRACKET:
-                        self.raise_error("the alias comes after the window")
+            alias = self._parse_table_alias(alias_tokens=alias_tokens or self.TABLE_ALIAS_TOKENS)
+            if alias is not None:
+                item.set("alias", alias)
+                if self._curr and self._curr.token_type is TokenType.L_BRACKET:
+                    self.raise_error("the alias comes after the window")
             if joins:
                 for join in self._parse_joins(alias_tokens=alias_tokens):
                     item.append("joins", join)
@@ -164,7 +200,20 @@ class AstralSQL(ScalarSQL):
                 return Past(moment=self._string("a time"))
             if self._match_text_seq("DELAYED", "BY"):
                 return Past(delay=self._quantity())
+            if self._match_text_seq("AT", "LAST", "BATCH", "OF"):
+                return Past(stream=self._item_core())
+            if self._match_text_seq("DURING"):
+                return Past(during=tuple(self._parse_csv(self._interval)))
             return None
+
+        def _interval(self) -> tuple[Name, Name | None]:
+            """TIMESTAMP '…' [TO TIMESTAMP '…'], half-open."""
+            self._match_text_seq("TIMESTAMP")
+            start = self._string("a time")
+            if not self._match_text_seq("TO"):
+                return start, None
+            self._match_text_seq("TIMESTAMP")
+            return start, self._string("a time")
 
         def _bracket(self) -> Bracket:
             opened = self._prev

@@ -9,8 +9,10 @@ from astralq.algebra.base import Kind, Operator
 from astralq.algebra.domain import AtInstant, Domain, Floor, Shift
 from astralq.algebra.evaluations import RStreamOnEvaluation
 from astralq.algebra.functions import Affine, Formula
+from astralq.algebra.phi import CopyPhi
 from astralq.algebra.relational import (
     Distinct,
+    Divide,
     GroupBy,
     Join,
     JoinKind,
@@ -96,7 +98,14 @@ class Printer:
             case BandJoin():
                 return self._joined(op.left, "JOIN", op.right, f"ON {op.condition} WITHIN {_band(op)}")
             case SetOperation(how=SetKind.UNION):
-                return f"({self.query(op.left)}) UNION ALL ({self.query(op.right)})"
+                in_order = " IN ORDER" if op.in_order else ""
+                return f"({self.query(op.left)}) UNION ALL{in_order} ({self.query(op.right)})"
+            case SetOperation():
+                return f"({self.query(op.left)}) {op.how.value} ({self.query(op.right)}) BY IDENTITY"
+            case Divide():
+                return f"({self.query(op.left)}) DIVIDE BY ({self.query(op.right)})"
+            case CopyPhi(name="_phi"):
+                return f"SELECT *, _phi FROM {self.item(op.child)}"
             case ValueSetOperation():
                 every = " ALL" if op.all else ""
                 return f"({self.query(op.left)}) {op.how.value}{every} ({self.query(op.right)})"
@@ -156,6 +165,8 @@ class Printer:
             case Domain():
                 if self.dialect == "sneeql" and isinstance(op.transform_, Floor):
                     raise _no_form(op)  # SCAN is a stream of windows there
+                if op.other is not None:
+                    return f"{self.item(op.child)} AT LAST BATCH OF {self.item(op.other)}"
                 return f"{self.item(op.child)} {_past(op)}"
         return f"({self.query(op)})"
 
@@ -284,6 +295,9 @@ def _past(op: Domain) -> str:
             return f"AT {_moment(at)}"
         case Shift(by), None:
             return f"DELAYED BY {format_duration(by)}"
+        case Shift(0), during if during is not None:
+            ends = (f"{_moment(a)}{'' if b is None else f' TO {_moment(b)}'}" for a, b in during)
+            return f"DURING {', '.join(ends)}"
         case Floor(every), None:
             return f"[SCAN {format_duration(every)}]"
     raise _no_form(op)

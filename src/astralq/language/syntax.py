@@ -141,10 +141,13 @@ class Bracket:
 
 @dataclass(frozen=True)
 class Past:
-    """AT TIMESTAMP '…', AT START (no moment), or DELAYED BY a duration."""
+    """D_c^f: AT TIMESTAMP '…', AT START (no moment), DELAYED BY a duration, AT LAST BATCH OF a stream, or DURING
+    half-open intervals of times."""
 
     moment: Name | None = None
     delay: Name | None = None
+    stream: exp.Expression | None = None
+    during: tuple[tuple[Name, Name | None], ...] = ()
 
 
 Postfix = Bracket | Past
@@ -164,6 +167,10 @@ class Item(exp.Expression):
     @property
     def postfixes(self) -> list[Postfix]:
         return self.args.get("postfixes") or []
+
+
+class DivideBy(exp.SetOperation):
+    """a DIVIDE BY b."""
 
 
 class SpreadItem(exp.Expression):

@@ -8,14 +8,15 @@ from astralq.errors import ExpressionError, Span
 from astralq.expr import unused
 from astralq.expr.unused import nodes, refuse_unused_parts
 from astralq.language.hints import CLAUSES
-from astralq.language.syntax import Item, SpreadItem, StreamerQuery
+from astralq.language.syntax import DivideBy, Item, SpreadItem, StreamerQuery
 
-_SET_OPERATION = ("this", "expression", "distinct", "with_")
+_SET_OPERATION = ("this", "expression", "distinct", "with_", "in_order", "identity")
 
 PARTS: unused.Parts = {
     **unused.PARTS,
     exp.Select: ("expressions", "from_", "joins", "where", "group", "having", "distinct", "with_"),
     **dict.fromkeys((exp.Union, exp.Except, exp.Intersect), _SET_OPERATION),
+    DivideBy: ("this", "expression", "with_"),
     exp.Subquery: ("this",),
     exp.From: ("this",),
     exp.Where: ("this",),
@@ -38,6 +39,7 @@ KEYWORDS = {
     *("SELECT", "WHERE", "GROUP", "BY", "HAVING", "EXISTS", "UNION", "EXCEPT", "MINUS", "INTERSECT", "WITH"),
     *("JOIN", "INNER", "LEFT", "RIGHT", "FULL", "CROSS", "SEMI", "ANTI", "NATURAL", "ON", "USING", "LOOKUP", "WITHIN"),
     *("ISTREAM", "DSTREAM", "RSTREAM", "EVERY", "INSERT", "SPREAD", "AT", "START", "TIMESTAMP", "DELAYED"),
+    *("DIVIDE", "DURING", "TO", "IDENTITY", "ORDER", "EVALUATION", "OF", "BATCH", "LAST"),
     "OUTER",  # means nothing behind LEFT, RIGHT or FULL
     "LIMIT",  # means nothing in EXISTS; elsewhere it is a part that is refused
 }

@@ -2,26 +2,13 @@
 
 from __future__ import annotations
 
-from astralq.algebra.base import Kind, Operator
-from astralq.algebra.relational import (
-    Distinct,
-    GroupBy,
-    Join,
-    JoinKind,
-    Product,
-    SetKind,
-    SetOperation,
-    ValueSetOperation,
-)
+from astralq.algebra.base import Operator
+from astralq.algebra.phi import phi_form
 from astralq.algebra.sources import RelationSource, SensedSource, StartedAt, StreamSource
 from astralq.algebra.stream_ops import Spread
 from astralq.algebra.ticks import Tick
-from astralq.algebra.windows import Window
 from astralq.errors import PlanError
 from astralq.laws.rule import Holds, Rule
-
-PhiForm = tuple[object, ...]
-"""What a φ is made of, in the order in which it is compared."""
 
 
 class LawError(PlanError):
@@ -62,31 +49,3 @@ def observation(op: Operator, *, starts: bool = True) -> frozenset[object]:
             case Spread():
                 found.add("spread")
     return frozenset(found)
-
-
-def phi_form(op: Operator) -> PhiForm:
-    """What the φ of an operator's tuples is made of.
-
-    >>> from astralq import relation, rows, stream
-    >>> r, s = relation("R", "a INT"), stream("S", "b INT")
-    >>> phi_form(r.product(s[rows(2)].where("b = 1")).operator)
-    (('row of', 'R'), 'position')
-    """
-    if op.kind is not Kind.RELATION:
-        return ("position",) if op.kind is Kind.STREAM else ("window",)
-    match op:
-        case RelationSource():
-            return (("row of", op.name),)
-        case Window():
-            return ("position",)
-        case GroupBy():
-            return ("key", len(op.keys))
-        case Distinct() | ValueSetOperation(all=False):
-            return ("values",)
-        case Product() | Join(how=JoinKind.INNER):
-            return (*phi_form(op.left), *phi_form(op.right))
-        case Join() if not op.keeps_left:
-            return (op.how.value, phi_form(op.left), phi_form(op.right))
-        case SetOperation(how=SetKind.UNION):
-            return ("tag", phi_form(op.left), phi_form(op.right))
-    return phi_form(op.children[0])

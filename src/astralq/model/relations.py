@@ -145,12 +145,26 @@ def set_operation(op: SetOperation) -> Callable[[Rows, Rows], Rows]:
     """∪, ∩ and −, where φ counts (001 D18, D19)."""
 
     def apply(left: Rows, right: Rows) -> Rows:
+        if op.in_order:
+            return _mixed(left, right, stamped=op.stamped)
         if op.how is SetKind.UNION:
             return _tagged(left, right, stamped=op.stamped)
         there = {r.identity for r in right}
         return [r for r in left if (r.identity in there) == (op.how is SetKind.INTERSECT)]
 
     return apply
+
+
+def _mixed(left: Rows, right: Rows, *, stamped: bool) -> list[Row]:
+    """Both sides in the order of φ; of two tuples with one φ the left side's is first (002 §6)."""
+    sides = ((k, r) for k, rows in enumerate((left, right)) for r in rows)
+    found = (Row((*r.phi, order_key(k)), r.values, r.stamp if stamped else None) for k, r in sides)
+    return sorted(found, key=lambda r: r.phi)
+
+
+def with_phi(rows: Rows) -> list[Row]:
+    """ρ_{a/φ}: each tuple with the numbers of its path as a text (001 §4.1)."""
+    return [Row(r.phi, (*r.values, "/".join(str(key[1]) for key in r.phi)), r.stamp) for r in rows]
 
 
 def value_set_operation(op: ValueSetOperation) -> Callable[[Rows, Rows], Rows]:

@@ -84,6 +84,10 @@ def shiftright(value: Argument, by: int) -> Column:
     return call("shiftright", value, lit(by))
 
 
+def array_join(value: Argument, between: str) -> Column:
+    return call("array_join", value, lit(between))
+
+
 def array_repeat(value: Argument, times: int) -> Column:
     return call("array_repeat", value, lit(times))
 

@@ -9,6 +9,7 @@ from astralq.algebra.base import Kind, Operator
 from astralq.algebra.domain import AtInstant, Custom, Domain, Floor, Shift
 from astralq.algebra.evaluations import Evaluations
 from astralq.algebra.panes import CommonPanes
+from astralq.algebra.phi import CopyPhi
 from astralq.algebra.properties import expressions
 from astralq.algebra.relational import (
     Distinct,
@@ -278,6 +279,8 @@ class Planner:
                 return replace(
                     self.relation(op.child, ordered=ordered, demand=demand, identity=identity), schema=op.schema
                 )
+            case CopyPhi():
+                return relational.copy_phi(op, self.relation(op.child))
             case GroupBy():
                 return self._grouped(op)
             case Distinct():
@@ -364,7 +367,8 @@ class Planner:
                 left, right = self._both(op, ordered=ordered)
                 if not op.stamped:
                     left, right = replace(left, stamp=()), replace(right, stamp=())
-                return relational.tagged(left, right, op.schema)
+                mixed = op.in_order and ordered
+                return (relational.mixed if mixed else relational.tagged)(left, right, op.schema)
             case SetOperation():
                 matches = joins.same_identity(*self._both(op, ordered=True), run)
                 keep = joins.intersection if op.how is SetKind.INTERSECT else joins.difference

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
+from astralq.algebra.phi import CopyPhi
 from astralq.algebra.relational import Project, Select
 from astralq.plan import functions as F  # noqa: N812
 from astralq.plan.columns import Column, Window, col, columns, lit, long
@@ -17,6 +18,7 @@ from astralq.plan.encoding.tables import (
     attributes,
     holds,
     mapped,
+    path,
     relabelled,
     same_batches,
 )
@@ -159,6 +161,27 @@ def tagged(
         one_row_per_phi=left.one_row_per_phi and right.one_row_per_phi,
         append_only=left.append_only and right.append_only,
     )
+
+
+def mixed(left: RelationTable, right: RelationTable, schema: Schema) -> RelationTable:
+    """Both sides in the order of φ, which is made of the same parts: φ ++ (0) or φ ++ (1) (002 §6)."""
+    # A tagged union has the tags and stamps; its order columns are put together again.
+    both = tagged(left, right, schema)
+    assert len(left.order) == len(right.order)
+    tag, own = both.order[0], both.order[1:]
+    half = len(own) // 2
+    made = [F.coalesce(a, b).alias(f"m{k}") for k, (a, b) in enumerate(zip(own[:half], own[half:], strict=True))]
+    new = {old: f"m{k}" for k, old in enumerate(left.order)}
+    kept = [c for c in both.rows.columns if c not in both.order]
+    rows = both.rows.select(*columns(kept), *made, col(tag).alias("side"))
+    phi, order = relabelled((*mapped(left.phi, new.__getitem__), Key("side")))
+    return replace(both, rows=rows.select(*columns(kept), *order), phi=phi)
+
+
+def copy_phi(op: CopyPhi, relation: RelationTable) -> RelationTable:
+    """ρ_{a/φ}: the numbers of φ's path as a text."""
+    text = F.array_join(path(relation.phi), "/")
+    return replace(relation, rows=relation.rows.with_column(f"c{len(relation.schema)}", text), schema=op.schema)
 
 
 def _with_index(relation: RelationTable) -> RelationTable:

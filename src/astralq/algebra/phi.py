@@ -1,0 +1,86 @@
+"""What the φ of a relation's tuples is made of, and its copy into an attribute (001 §4.1's ρ_{a/φ})."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+
+from astralq.algebra.base import Kind, Operator, Unary
+from astralq.algebra.relational import (
+    Distinct,
+    GroupBy,
+    Join,
+    JoinKind,
+    Product,
+    SetKind,
+    SetOperation,
+    ValueSetOperation,
+)
+from astralq.algebra.sources import RelationSource
+from astralq.algebra.windows import Window
+from astralq.errors import PlanError
+from astralq.schema import STRING, Attribute, Schema
+
+PhiForm = tuple[object, ...]
+"""What a φ is made of, in the order in which it is compared."""
+
+
+def phi_form(op: Operator) -> PhiForm:
+    """What the φ of an operator's tuples is made of.
+
+    >>> from astralq import relation, rows, stream
+    >>> r, s = relation("R", "a INT"), stream("S", "b INT")
+    >>> phi_form(r.product(s[rows(2)].where("b = 1")).operator)
+    (('row of', 'R'), 'position')
+    """
+    if op.kind is not Kind.RELATION:
+        return ("position",) if op.kind is Kind.STREAM else ("window",)
+    match op:
+        case RelationSource():
+            return (("row of", op.name),)
+        case Window():
+            return ("position",)
+        case GroupBy():
+            return ("key", *(e.type for _, e in op.keys))
+        case Distinct() | ValueSetOperation(all=False):
+            return ("values", *(a.type for a in op.schema))
+        case Product() | Join(how=JoinKind.INNER):
+            return (*phi_form(op.left), *phi_form(op.right))
+        case Join() if not op.keeps_left:
+            return (op.how.value, phi_form(op.left), phi_form(op.right))
+        case SetOperation(how=SetKind.UNION, in_order=True):
+            return (*phi_form(op.left), "side")
+        case SetOperation(how=SetKind.UNION):
+            return ("tag", phi_form(op.left), phi_form(op.right))
+    return phi_form(op.children[0])
+
+
+def is_in_positions(form: PhiForm) -> bool:
+    """Whether a φ is made of positions of streams, and of the sides of unions."""
+    if form and form[0] == "tag":
+        return all(isinstance(side, tuple) and is_in_positions(side) for side in form[1:])
+    return all(part in ("position", "side") for part in form)
+
+
+@dataclass(frozen=True, repr=False)
+class CopyPhi(Unary):
+    """ρ_{name/φ} of a relation: φ as a text, the numbers of its path with / between them; φ itself stays (001 §4.1)."""
+
+    name: str
+
+    @cached_property
+    def schema(self) -> Schema:
+        return Schema((*self.child.schema.attributes, Attribute(self.name, STRING)), self.child.schema.location)
+
+    def check(self) -> None:
+        if self.child.kind is not Kind.RELATION:
+            raise PlanError("φ of a stream's tuple is its position", hint="use _n")
+        if not is_in_positions(phi_form(self.child)):
+            raise PlanError(
+                "φ of these tuples is made of values: keys of groups, or rows of a stored relation",
+                hint="select those attributes instead",
+            )
+
+    @property
+    def label(self) -> str:
+        return f"COPY φ AS {self.name}"
