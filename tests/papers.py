@@ -150,6 +150,7 @@ PAPERS: dict[str, list[tuple[str, str, str]]] = {
         ("§6", "a union that preserves identifiers", "model.relations:set_operation"),
     ],
     "003": [
+        ("§3", "the three kinds of extents, ticks and indexes", "language.declarations:bound_to"),
         ("acquire", "pulled streams", "model.sources:acquire"),
         ("receive", "pushed streams", "model.sources:receive"),
         ("StreamSelect", "selection on a stream", "model.streams:unary_on_stream"),

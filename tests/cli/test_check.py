@@ -461,3 +461,14 @@ def test_a_file_without_a_query_is_told(command: str) -> None:
     result = astralq(command, "q.aql")
     wanted = "q.aql: there is no query\n  hint: declare sources, then write a query\n"
     assert (result.exit_code, result.stdout, result.stderr) == (2, "", wanted)
+
+
+def test_a_declared_stream_is_bound_on_the_command_line(tmp_path: Path) -> None:
+    (tmp_path / "q.aql").write_text(
+        "CREATE STREAM s (v INT, ts TIMESTAMP) TIMESTAMP BY ts; SELECT v FROM s WHERE v > 1;"
+    )
+    (tmp_path / "s.csv").write_text("1,2026-03-01T00:00:01Z\n2,2026-03-01T00:00:02Z\n")
+    bind = ("--bind", "s TO csv 's.csv'")
+    assert "1 file, 2 rows fit" in printed("check", str(tmp_path / "q.aql"), *bind)
+    found = printed("run", str(tmp_path / "q.aql"), "--engine", "model", "--format", "csv", *bind)
+    assert found == "t,i,v\n2026-03-01T00:00:02Z,0,2\n"

@@ -6,10 +6,13 @@ import pytest
 
 from astralq.algebra.base import Operator
 from astralq.algebra.extents import relation, sensed, stream
+from astralq.algebra.sources import Origin, RelationSource, SensedSource, StreamSource
 from astralq.algebra.windows import moving, range_
 from astralq.errors import AstralError
+from astralq.language.script import ScriptError, read_script
 from astralq.model import Data
 from astralq.space import Region
+from astralq.timeline import duration
 from tests.language.support import bound
 from tests.model.test_paper_001_queries import BUOYS, DESIGNATED, HALF_HOURLY, MEASURES, MINUTE, SST, hot, in_zone
 from tests.model.test_paper_003 import ROAD, sensor
@@ -169,6 +172,72 @@ def test_q3_gives_the_new_categories_of_the_sites() -> None:
     found = answer(roads(text, "5 MINUTES"), data, t0=0, until=600)
     assert found == answer(by_hand, data, t0=0, until=600)
     assert found[:4] == [(0, 0, 1, "mild"), (0, 0, 2, "hot"), (300, 0, 1, "mild"), (300, 0, 2, "cold")]
+
+
+# 003 §3, as it is printed
+
+PRINTED = """
+road: sensed (site:integer, time:integer, temp:integer, vibration:integer)
+traffic: pushed (site:integer, time:integer, weight:integer, vehicle:integer)
+tempClass: stored (temp:integer, category:string)
+"""
+SENSORS = "road TO python 'sensors:measure' EVERY 1 MINUTE AT SITES (1, 2)"
+
+
+def test_the_three_declarations_are_read_as_they_are_printed() -> None:
+    """[003 §3] A declared acquisition rate, a stream, a stored table; the sources are bound elsewhere."""
+    text = f"{PRINTED} BIND {SENSORS}; BIND traffic TO csv 't.csv'; BIND tempClass TO csv 'c.csv';"
+    road, traffic, classes = (d.source for d in read_script(text, "sneeql").sources)
+    assert isinstance(road, SensedSource)
+    assert (road.every, road.sites) == (duration("1 min"), (1, 2))
+    assert isinstance(traffic, StreamSource)
+    assert (traffic.timestamp, traffic.unit) == ("time", "SECONDS")
+    assert isinstance(classes, RelationSource)
+    assert classes.origin == Origin("csv", "c.csv")
+
+
+def test_a_source_can_be_bound_from_outside() -> None:
+    """[003 §3]"""
+    script = read_script(f"{PRINTED} SELECT site FROM road", "sneeql", bind=[SENSORS])
+    data: Data = {"road": sensor({(1, 0): (10, 25), (2, 0): (60, 26)})}
+    assert answer(script.queries[0].operator, data, t0=0, until=0) == [(0, 0, 1), (0, 0, 2)]
+
+
+def test_a_sensed_extent_needs_an_acquisition_rate() -> None:
+    """[003 §3]"""
+    with pytest.raises(AstralError, match="road has no acquisition rate"):
+        read_script(PRINTED, "sneeql")
+
+
+def test_only_what_is_declared_is_bound_and_once() -> None:
+    """[003 §3]"""
+    for wrong, message in {
+        "rod TO csv 'x'": "'rod' is not declared",
+        "tempClass TO csv 'x' LATENESS 1 SECOND": "tempClass is a relation, which has no LATENESS",
+        "traffic TO csv 'x'": "'traffic' is bound twice",
+    }.items():
+        with pytest.raises(ScriptError) as e:
+            read_script(f"{PRINTED} BIND traffic TO csv 't.csv'", "sneeql", bind=[SENSORS, wrong])
+        assert message in str(e.value)
+
+
+def test_tick_and_index_are_attributes_of_every_tuple() -> None:
+    """[003 §3] "tick and index are implicitly-defined attributes of tagged tuples"; an index counts from 1."""
+    text = f"{PRINTED} SELECT tick, road.index, site FROM road"
+    query = read_script(text, "sneeql", bind=[SENSORS]).queries[0].operator
+    found = answer(query, {"road": sensor(READINGS)}, t0=0, until=60)
+    assert found == [(0, 0, sec(0), 1, 1), (0, 0, sec(0), 2, 2), (60, 0, sec(60), 3, 1), (60, 0, sec(60), 4, 2)]
+
+
+def test_windows_are_joined_on_the_ticks_of_their_tuples() -> None:
+    """[003 §3]"""
+    text = """RSTREAM(SELECT road.site AS a, traffic.site AS b, traffic.index AS n
+      FROM road [FROM NOW-1 TO NOW SLIDE 1 MIN], traffic [FROM NOW-1 TO NOW SLIDE 1 ROW]
+      WHERE road.tick = traffic.tick AND road.site = traffic.site)"""
+    query = read_script(f"{PRINTED} {text}", "sneeql", bind=[SENSORS]).queries[0].operator
+    passing = [(1, 0, 900, 1), (2, 60, 800, 1)]
+    data: Data = {"road": sensor(READINGS), "traffic": passing}
+    assert answer(query, data, t0=0, until=60) == [(0, 0, 1, 1, 1), (60, 0, 1, 1, 1), (60, 0, 2, 2, 2)]
 
 
 # 004 Q1 to Q3, in the paper's own words

@@ -8,6 +8,7 @@ from functools import cached_property
 from astralq.algebra.base import Kind, Operator, Unary
 from astralq.algebra.relational import (
     Distinct,
+    Divide,
     GroupBy,
     Join,
     JoinKind,
@@ -42,7 +43,7 @@ def phi_form(op: Operator) -> PhiForm:
             return ("position",)
         case GroupBy():
             return ("key", *(e.type for _, e in op.keys))
-        case Distinct() | ValueSetOperation(all=False):
+        case Distinct() | ValueSetOperation(all=False) | Divide():
             return ("values", *(a.type for a in op.schema))
         case Product() | Join(how=JoinKind.INNER):
             return (*phi_form(op.left), *phi_form(op.right))
@@ -51,15 +52,18 @@ def phi_form(op: Operator) -> PhiForm:
         case SetOperation(how=SetKind.UNION, in_order=True):
             return (*phi_form(op.left), "side")
         case SetOperation(how=SetKind.UNION):
-            return ("tag", phi_form(op.left), phi_form(op.right))
+            return (("tag", phi_form(op.left), phi_form(op.right)),)
     return phi_form(op.children[0])
 
 
 def is_in_positions(form: PhiForm) -> bool:
     """Whether a φ is made of positions of streams, and of the sides of unions."""
-    if form and form[0] == "tag":
-        return all(isinstance(side, tuple) and is_in_positions(side) for side in form[1:])
-    return all(part in ("position", "side") for part in form)
+    return all(
+        all(isinstance(side, tuple) and is_in_positions(side) for side in part[1:])
+        if isinstance(part, tuple) and part[0] == "tag"
+        else part in ("position", "side")
+        for part in form
+    )
 
 
 @dataclass(frozen=True, repr=False)

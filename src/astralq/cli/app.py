@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import io
 import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 from importlib.metadata import version
@@ -16,12 +16,24 @@ import typer
 from astralq.cli.answers import Question
 from astralq.cli.engines import ENGINES, SparkEngine, SparkPlace, engine_named, reads_little
 from astralq.cli.formats import BY_SUFFIX, FORMATS
+from astralq.cli.options import (
+    Bind,
+    Conf,
+    Dialect,
+    File,
+    Files,
+    Master,
+    NoLaws,
+    NoSharing,
+    Remote,
+    Without,
+    one_of,
+)
 from astralq.cli.output import write_all
 from astralq.cli.run import Output, questions_of, run_all, spare_inputs
 from astralq.cli.scripts import CommandError, errors_of, read_all
 from astralq.cli.words import Commands
-from astralq.errors import AstralError, TimeError, nearest
-from astralq.language.script import DIALECTS
+from astralq.errors import AstralError, TimeError
 from astralq.printing.values import TIMES
 from astralq.timeline import Duration, Instant, duration, instant
 
@@ -64,41 +76,6 @@ def _commands(
     """Exact continuous queries over sensor streams."""
 
 
-def _one_of(what: str, known: Sequence[str]) -> Callable[[str | None], str | None]:
-    """A check that an option's value is one of those known, in any case."""
-
-    def check(value: str | None) -> str | None:
-        if value is None or value.lower() in known:
-            return None if value is None else value.lower()
-        meant = nearest(value, known)
-        raise typer.BadParameter(f"{value!r} is no {what}; " + (meant or f"use {', '.join(known)}"))
-
-    return check
-
-
-def _pairs(given: list[str] | None) -> list[str]:
-    for pair in given or []:
-        if not pair.partition("=")[0].strip() or "=" not in pair:
-            raise typer.BadParameter(f"{pair!r} is not of the form k=v")
-    return given or []
-
-
-Files = Annotated[list[str], typer.Argument(metavar="FILE", hidden=True)]
-File = Annotated[str, typer.Argument(metavar="FILE", hidden=True)]
-NoLaws = Annotated[bool, typer.Option("--no-laws", help="Run queries as they are written.")]
-Without = Annotated[
-    list[str] | None, typer.Option(metavar="LAW", help="Leave a law out.", callback=lambda names: _known_laws(names))
-]
-NoSharing = Annotated[bool, typer.Option("--no-sharing", help="Answer each query for itself.")]
-Master = Annotated[str | None, typer.Option(metavar="M", help="Spark's master.")]
-Conf = Annotated[list[str] | None, typer.Option(metavar="K=V", help="A setting of Spark.", callback=_pairs)]
-Remote = Annotated[str | None, typer.Option(metavar="URL", help="A Spark Connect server, sc://host:port.")]
-Dialect = Annotated[
-    str | None,
-    typer.Option(metavar="D", help=" | ".join(DIALECTS), callback=_one_of("dialect", DIALECTS)),
-]
-
-
 @app.command(epilog="Example: astralq new my-sensors")
 def new(name: Annotated[str, typer.Argument(metavar="NAME", hidden=True)]) -> None:
     """Make a folder with two queries and sample data to begin with."""
@@ -109,13 +86,13 @@ def new(name: Annotated[str, typer.Argument(metavar="NAME", hidden=True)]) -> No
 
 
 @app.command(epilog="Example: astralq check buoys.aql")
-def check(files: Files, dialect: Dialect = None) -> None:
+def check(files: Files, dialect: Dialect = None, bind: Bind = None) -> None:
     """Look at queries and their sources, without running them."""
     from astralq.cli.check import check_all
 
     with _reported_errors():
         try:
-            for line in check_all(files, dialect):
+            for line in check_all(files, dialect, bind or ()):
                 print(line)
         finally:
             sys.stdout.flush()
@@ -127,19 +104,20 @@ def run(
     at: Annotated[str | None, typer.Option(metavar="T", help="The state at T; of a stream, all up to T.")] = None,
     until: Annotated[str | None, typer.Option(metavar="T", help="Everything up to T, inclusive.")] = None,
     dialect: Dialect = None,
+    bind: Bind = None,
     engine: Annotated[
         str,
         typer.Option(
-            metavar="E", help=" | ".join(ENGINES), envvar="ASTRALQ_ENGINE", callback=_one_of("engine", ENGINES)
+            metavar="E", help=" | ".join(ENGINES), envvar="ASTRALQ_ENGINE", callback=one_of("engine", ENGINES)
         ),
     ] = "spark",
     format_: Annotated[
         str | None,
-        typer.Option("--format", metavar="F", help=" | ".join(FORMATS), callback=_one_of("format", FORMATS)),
+        typer.Option("--format", metavar="F", help=" | ".join(FORMATS), callback=one_of("format", FORMATS)),
     ] = None,
     out: Annotated[Path | None, typer.Option(metavar="PATH", help="Write to a file; its suffix is a format.")] = None,
     time: Annotated[
-        str, typer.Option(metavar="U", help=f"Times: {' | '.join(TIMES)}", callback=_one_of("form of time", TIMES))
+        str, typer.Option(metavar="U", help=f"Times: {' | '.join(TIMES)}", callback=one_of("form of time", TIMES))
     ] = "iso",
     no_laws: NoLaws = False,
     without: Without = None,
@@ -158,7 +136,7 @@ def run(
     if chosen == "parquet" and out is None:
         raise typer.BadParameter("parquet is written to a file; add --out PATH", param_hint="--format")
     with _reported_errors():
-        sources = read_all(files, dialect, asked=True)
+        sources = read_all(files, dialect, asked=True, bind=bind or ())
         asked_of = questions_of(sources, *moments)
         printed = [q for q in asked_of if q.statement.sink is None]
         sinks = [q.folder / q.statement.sink.path for q in asked_of if q.statement.sink is not None]
@@ -177,12 +155,13 @@ def start(
     checkpoint: Annotated[Path, typer.Option(metavar="DIR", help="Where the run keeps what it needs to go on.")],
     once: Annotated[bool, typer.Option("--once", help="Answer all that is there, and end.")] = False,
     dialect: Dialect = None,
+    bind: Bind = None,
     format_: Annotated[
         str,
-        typer.Option("--format", metavar="F", help=" | ".join(LIVE), callback=_one_of("format", LIVE)),
+        typer.Option("--format", metavar="F", help=" | ".join(LIVE), callback=one_of("format", LIVE)),
     ] = "table",
     time: Annotated[
-        str, typer.Option(metavar="U", help=f"Times: {' | '.join(TIMES)}", callback=_one_of("form of time", TIMES))
+        str, typer.Option(metavar="U", help=f"Times: {' | '.join(TIMES)}", callback=one_of("form of time", TIMES))
     ] = "iso",
     progress: Annotated[Path | None, typer.Option(metavar="FILE", help="Progress as JSON lines.")] = None,
     trigger: Annotated[str, typer.Option(metavar="D", help="How often to look for something to do.")] = "1 s",
@@ -203,7 +182,7 @@ def start(
     periods = [_period("--trigger", trigger), None if idle is None else _period("--idle", idle)]
     assert periods[0] is not None
     with _reported_errors():
-        (source,) = read_all([file], dialect, asked=True)
+        (source,) = read_all([file], dialect, asked=True, bind=bind or ())
         with ProgressReporter(progress) as report:
             status = start_all(
                 source,
@@ -226,6 +205,7 @@ def start(
 def explain(
     file: File,
     dialect: Dialect = None,
+    bind: Bind = None,
     spark: Annotated[bool, typer.Option("--spark", help="Also Spark's physical plans; reads the sources.")] = False,
     json: Annotated[bool, typer.Option("--json", help="The same as JSON, for programs.")] = False,
     no_laws: NoLaws = False,
@@ -238,7 +218,7 @@ def explain(
     from astralq.cli.explain import Explained, as_text, json_text
 
     with _reported_errors():
-        (source,) = read_all([file], dialect, asked=True)
+        (source,) = read_all([file], dialect, asked=True, bind=bind or ())
         where = _where(master, conf, remote)
         engine = SparkEngine(where, not no_laws, tuple(without or ())) if spark else None
         explained: list[Explained] = []
@@ -256,13 +236,14 @@ def draw(
     out: Annotated[Path, typer.Option(metavar="PATH", help="The picture's file; its suffix is .svg or .png.")],
     until: Annotated[str | None, typer.Option(metavar="T", help="Everything up to T, inclusive.")] = None,
     dialect: Dialect = None,
+    bind: Bind = None,
 ) -> None:
     """Draw the tuples, windows and answers of a file's queries."""
     from astralq.cli.draw import drawn
 
     end = _moment("--until", until)
     with _reported_errors():
-        (source,) = read_all([file], dialect)
+        (source,) = read_all([file], dialect, bind=bind or ())
         picture = drawn(source, out, end)
         spare_inputs([source], [out])
         write_all({out: picture})
@@ -346,16 +327,6 @@ def _reported_errors() -> Iterator[None]:
     except OSError as e:
         print(f"astralq: the answer cannot be written: {e.strerror or e}", file=sys.stderr)
         raise typer.Exit(2) from None
-
-
-def _known_laws(names: list[str] | None) -> list[str]:
-    from astralq.laws.optimize import rules_without
-
-    try:
-        rules_without(names or ())
-    except AstralError as e:
-        raise typer.BadParameter(f"{e.message}; {e.hint}" if e.hint else e.message) from None
-    return names or []
 
 
 def _rules(no_laws: bool, without: list[str] | None) -> tuple[Rule, ...]:

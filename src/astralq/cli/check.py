@@ -66,12 +66,12 @@ class _File:
         return declared.name if at is None else declared.attributes[at]
 
 
-def check_all(files: Sequence[str], dialect: str | None) -> Iterator[str]:
+def check_all(files: Sequence[str], dialect: str | None, bind: Sequence[str] = ()) -> Iterator[str]:
     """What is found out about the queries of each file, line by line; at the end an error with all that is wrong."""
     messages: list[str] = []
     first = True
     for file in files:
-        lines, wrong = _checked(file, dialect, several=len(files) > 1)
+        lines, wrong = _checked(file, dialect, bind, several=len(files) > 1)
         for line in lines:
             if line.startswith("--") and not first:
                 yield ""
@@ -82,10 +82,10 @@ def check_all(files: Sequence[str], dialect: str | None) -> Iterator[str]:
         raise CommandError(list(dict.fromkeys(messages)))
 
 
-def _checked(name: str, dialect: str | None, *, several: bool) -> tuple[list[str], list[str]]:
+def _checked(name: str, dialect: str | None, bind: Sequence[str], *, several: bool) -> tuple[list[str], list[str]]:
     """The report on a file, and what is wrong with it."""
     try:
-        (read,) = read_all([name], dialect)
+        (read,) = read_all([name], dialect, bind=bind)
     except CommandError as e:
         # The sources of a file whose queries are wrong are looked at all the same: both can be put right at once.
         file = _File(name, Path(name).parent, {d.source: d for d in e.sources})

@@ -65,10 +65,12 @@ def wishes(text: str) -> Wishes:
     return Wishes(found.get("dialect", "astral").lower(), until)
 
 
-def read_all(files: Sequence[str], dialect: str | None, *, asked: bool = False) -> list[Source]:
+def read_all(
+    files: Sequence[str], dialect: str | None, *, asked: bool = False, bind: Sequence[str] = ()
+) -> list[Source]:
     """Reads and binds all files; if any is wrong, an error with everything that is wrong in all of them.
 
-    `asked`: a file without a query is wrong, too.
+    `asked`: a file without a query is wrong, too; `bind` has sources of declared names.
     """
     sources = []
     messages: list[str] = []
@@ -79,7 +81,7 @@ def read_all(files: Sequence[str], dialect: str | None, *, asked: bool = False) 
                 folder = Path() if file == STDIN else Path(file).parent
                 text = _text(file)
                 wished = wishes(text)
-                source = Source(file, folder, read_script(text, dialect or wished.dialect), wished)
+                source = Source(file, folder, read_script(text, dialect or wished.dialect, bind=bind), wished)
                 if asked:
                     check_asked(source)
                 sources.append(source)

@@ -46,7 +46,7 @@ from astralq.language.nodes import (
     unaliased,
     without_ctes,
 )
-from astralq.language.scope import Entry, Scope, ScopeBinder
+from astralq.language.scope import TAGS, Entry, Scope, ScopeBinder
 from astralq.language.syntax import STREAMERS, DivideBy, Item, Name, Past, StreamerQuery
 from astralq.space import is_distance
 from astralq.timeline import Duration
@@ -140,7 +140,8 @@ class QueryBinder:
             place = self.span(items[0]) if items else None
             raise ExpressionError("a query reads from something", hint="add FROM and a stream or relation", span=place)
         scope = self._from([node.args["from_"].this], node.args)
-        scope = replace(scope, bare_text=bool(node.args["from_"].this.args.get("assigned")))
+        assigned = bool(node.args["from_"].this.args.get("assigned"))
+        scope = replace(scope, bare_text=assigned, tagged=self.env.dialect == "sneeql")
         if self._mentions(("_phi",), node.args):
             scope = self._with_phi(scope)
         scope = self._where(scope, node.args.get("where"))
@@ -189,7 +190,7 @@ class QueryBinder:
 
     def _from(self, first: list[Item], args: dict[str, object]) -> Scope:
         joins = args.get("joins") or []
-        wants_stamps = self._mentions(PSEUDO, args)
+        wants_stamps = self._mentions((*PSEUDO, *(TAGS if self.env.dialect == "sneeql" else ())), args)
         where = args.get("where")
         # A subquery compares the tuples of two sides, each with its own stamp.
         subquery = isinstance(where, exp.Expression) and any(True for _ in where.find_all(exp.Select))

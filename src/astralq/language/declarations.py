@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import fields, replace
+
 from sqlglot import exp
 
 from astralq.algebra.sources import RelationSource, SensedSource, StreamSource
@@ -9,6 +11,7 @@ from astralq.errors import AstralError, PlanError
 from astralq.expr.nodes import Literal
 from astralq.expr.parse import Binder
 from astralq.language.syntax import (
+    Bind,
     ColumnDef,
     Moment,
     Name,
@@ -57,9 +60,29 @@ def amount(name: Name) -> Duration:
         raise e.at(name.span) from None
 
 
+def bound_to(declared: StreamDeclaration | RelationDeclaration, bind: Bind) -> StreamDeclaration | RelationDeclaration:
+    """A declaration with what BIND says besides."""
+    name, place = declared.name.text, bind.name.span
+    known = {f.name for f in fields(declared)}
+    for clause, _ in bind.clauses:
+        if clause not in known:
+            what = "stream" if isinstance(declared, StreamDeclaration) else "relation"
+            raise PlanError(f"{name} is a {what}, which has no {clause.replace('_', ' ').upper()}", span=place)
+    if declared.origin is not None:
+        raise PlanError(f"{name} has a source already", hint="leave out FROM, or BIND", span=place)
+    return replace(declared, **dict(bind.clauses))
+
+
 def stream_source(declared: StreamDeclaration, dialect: str) -> StreamSource | SensedSource:
     """CREATE STREAM."""
     schema = _schema(declared.columns, dialect)
+    if declared.sensed and declared.every is None:
+        name = declared.name.text
+        raise PlanError(
+            f"the sensed extent {name} has no acquisition rate",
+            hint=f"BIND {name} TO python 'module:callable' EVERY 1 MINUTE AT SITES (1, 2)",
+            span=declared.name.span,
+        )
     if declared.every is not None:
         return _sensed(declared, schema)
     if declared.location is not None:

@@ -35,6 +35,11 @@ from astralq.language.syntax import (
 _NOT_ALIAS = {"LOOKUP", "WITHIN", "EVERY", "AT", "DELAYED", "BY", "DURING", "DIVIDE"}
 
 
+_CLAUSES = {"FROM", "OPTIONS", "TIMESTAMP", "POSITION", "BATCH", "LOCATION", "LATENESS", "SENSED", "EVERY", "VALID"} | {
+    *("CHANGES", "KEY", "PLANAR")
+}
+"""What may follow the attributes of a declaration."""
+
 _SET_OPERATIONS = {"UNION": exp.Union, "EXCEPT": exp.Except, "MINUS": exp.Except, "INTERSECT": exp.Intersect}
 
 
@@ -340,6 +345,16 @@ def _broken(chunk: list[Token]) -> list[Parsed]:
     return []
 
 
+def _ends_extent(chunk: list[Token], token: Token) -> bool:
+    """Whether 003's declarations end here, which it prints without semicolons: name: stored (…), and then something
+    else than a clause."""
+    if len(chunk) < 2 or chunk[1].token_type is not TokenType.COLON:
+        return False
+    depth = sum((t.token_type is TokenType.L_PAREN) - (t.token_type is TokenType.R_PAREN) for t in chunk)
+    ended = depth == 0 and chunk[-1].token_type is TokenType.R_PAREN
+    return ended and token.text.upper() not in _CLAUSES
+
+
 def parse(text: str, dialect: str = "astral") -> tuple[list[Parsed], list[AstralError]]:
     """All statements of a text, and what is wrong with those that cannot be read."""
     text = _plain_quotes(text)
@@ -351,12 +366,13 @@ def parse(text: str, dialect: str = "astral") -> tuple[list[Parsed], list[Astral
     errors: list[AstralError] = []
     chunk: list[Token] = []
     depth = 0
+    sneeql = dialect == "sneeql"
     for token in [*tokens, None]:
         if token is not None:
             depth += (token.token_type is TokenType.L_BRACKET) - (token.token_type is TokenType.R_BRACKET)
             if token.token_type is TokenType.SEMICOLON and depth > 0:
                 token.token_type = TokenType.COLON  # in [FOR (…; …; …)], which is read as text
-            if token.token_type is not TokenType.SEMICOLON:
+            if token.token_type is not TokenType.SEMICOLON and not (sneeql and _ends_extent(chunk, token)):
                 chunk.append(token)
                 continue
         depth = 0
@@ -378,5 +394,5 @@ def parse(text: str, dialect: str = "astral") -> tuple[list[Parsed], list[Astral
                 # sqlglot's parser stumbles over some broken statements instead of saying what is wrong.
                 span = Span.of(text, chunk[0].start, chunk[0].end + 1)
                 errors.append(ExpressionError("this statement cannot be read", span=span))
-        chunk = []
+        chunk = [token] if token is not None and token.token_type is not TokenType.SEMICOLON else []
     return statements, errors

@@ -15,10 +15,12 @@ from astralq.expr.functions import call
 from astralq.expr.nodes import Column, Expr, Literal
 from astralq.expr.parse import Binder
 from astralq.language.hints import IN_BRACKETS, OF_INSTANTS, WINDOW_COLUMNS, WINDOW_FUNCTIONS
-from astralq.schema import DOUBLE, STRING, Attribute, Schema
+from astralq.schema import BIGINT, DOUBLE, STRING, Attribute, Schema
 from astralq.space import Region
 
 PSEUDO = tuple(a.name for a in STAMP)
+TAGS = {"tick": "_t", "index": "_n"}
+"""003's names of pseudo-columns."""
 
 
 @dataclass
@@ -47,6 +49,7 @@ class Scope:
     entries: list[Entry]
     outer: Scope | None = None
     star: list[tuple[str, str]] | None = None
+    tagged: bool = False  # SNEEql's tuples have a tick and an index
     bare_text: bool = False  # 004's FROM R = …, in which a name that nothing has is a text: R.ID = mycar
 
     @property
@@ -129,6 +132,8 @@ class ScopeBinder(Binder):
         try:
             name = self.scope.resolve(node.name, node.table or None)
         except SchemaError as e:
+            if self.scope.tagged and node.name.lower() in TAGS:
+                return self._tag(node)
             if self.scope.bare_text and not node.table and not (e.hint or "").startswith("did you mean"):
                 return Literal(STRING, node.name)
             # HAVING may use the names that SELECT gives.
@@ -137,6 +142,12 @@ class ScopeBinder(Binder):
             raise
         attribute = self.schema[name]
         return Column(attribute.type, attribute.name)
+
+    def _tag(self, node: exp.Column) -> Expr:
+        """003's implicit attributes: tick is the timestamp of a tuple, index its position, counted from 1."""
+        name = self.scope.resolve(TAGS[node.name.lower()], node.table or None)
+        found: Expr = Column(self.schema[name].type, self.schema[name].name)
+        return call("+", found, Literal(BIGINT, 1)) if node.name.lower() == "index" else found
 
     def _bind(self, node: exp.Expression) -> Expr:
         if isinstance(node, exp.Window):

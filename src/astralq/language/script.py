@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from astralq.algebra.base import Operator
 from astralq.algebra.sources import Origin
 from astralq.errors import AstralError, PlanError, Span, nearest
 from astralq.language.binder import QueryBinder
-from astralq.language.declarations import amount, region, relation_source, stream_source
+from astralq.language.declarations import amount, bound_to, region, relation_source, stream_source
 from astralq.language.environment import Environment
 from astralq.language.from_clause import BrokenNameError
 from astralq.language.grammar import parse
 from astralq.language.syntax import (
+    Bind,
     BrokenDeclaration,
     Name,
     Parsed,
@@ -77,10 +78,12 @@ class ScriptError(AstralError):
 class _Reader:
     """Goes through the statements; an error in one does not keep the others from being read."""
 
-    def __init__(self, text: str, dialect: str, given: Mapping[str, Operator]) -> None:
+    def __init__(self, text: str, dialect: str, given: Mapping[str, Operator], binds: Sequence[Bind] = ()) -> None:
         self.env = Environment(text, dialect)
+        self.binds = {b.name.text.lower(): b for b in binds}
         for name, operator in given.items():
             self.env = self.env.with_named(name, operator, is_view=False)
+        self.declared: list[str] = []
         self.queries: list[Statement] = []
         self.sources: list[Declared] = []
 
@@ -88,6 +91,13 @@ class _Reader:
         match statement:
             case StreamDeclaration() | RelationDeclaration():
                 self._declare(statement.name, self._told(statement.name, lambda: self._source(statement)))
+            case Bind():
+                if statement.name.text.lower() not in self.declared:
+                    raise PlanError(
+                        f"{statement.name.text!r} is not declared",
+                        hint=nearest(statement.name.text, self.declared) or "declare its attributes first",
+                        span=statement.name.span,
+                    )
             case BrokenDeclaration():
                 self.env = self.env.with_named(statement.name, None)
             case RegionDeclaration():
@@ -117,6 +127,9 @@ class _Reader:
 
     def _source(self, declared: StreamDeclaration | RelationDeclaration) -> Operator:
         dialect = self.env.dialect
+        self.declared.append(declared.name.text.lower())
+        bind = self.binds.get(declared.name.text.lower())
+        declared = declared if bind is None else bound_to(declared, bind)
         try:
             source: Operator = (
                 stream_source(declared, dialect)
@@ -146,10 +159,24 @@ def _twice(name: Name) -> PlanError:
     return PlanError(f"{name.text!r} is declared twice", hint="choose another name", span=name.span)
 
 
-def read_script(text: str, dialect: str = "astral", given: Mapping[str, Operator] | None = None) -> Script:
+def _bound(texts: Sequence[str], dialect: str) -> tuple[list[Parsed], list[AstralError]]:
+    """What is bound from outside of a script."""
+    statements: list[Parsed] = []
+    errors: list[AstralError] = []
+    for text in texts:
+        found, wrong = parse(f"BIND {text}", dialect)
+        statements += found
+        errors += wrong
+    return statements, errors
+
+
+def read_script(
+    text: str, dialect: str = "astral", given: Mapping[str, Operator] | None = None, bind: Sequence[str] = ()
+) -> Script:
     """Reads and binds all statements of a text, or raises a ScriptError with all that is wrong.
 
-    What is given can be named in the text as if it were declared there.
+    What is given can be named in the text as if it were declared there; `bind` has sources of declared names, as
+    `name TO csv 'path'`.
 
     >>> script = read_script('''
     ...     CREATE STREAM s (v INT, ts TIMESTAMP) FROM csv 's.csv' TIMESTAMP BY ts;
@@ -166,7 +193,17 @@ def read_script(text: str, dialect: str = "astral", given: Mapping[str, Operator
             f"unknown dialect {dialect!r}", hint=nearest(dialect, DIALECTS) or f"the dialects are {', '.join(DIALECTS)}"
         )
     statements, errors = parse(text, dialect)
-    reader = _Reader(text, dialect, given or {})
+    outside, wrong = _bound(bind, dialect)
+    errors += wrong
+    binds = [s for s in (*statements, *outside) if isinstance(s, Bind)]
+    twice = {b.name.text.lower(): b for b in reversed(binds)}
+    errors += [
+        PlanError(f"{b.name.text!r} is bound twice", hint="leave one out", span=b.name.span)
+        for b in binds
+        if twice[b.name.text.lower()] is not b
+    ]
+    reader = _Reader(text, dialect, given or {}, binds)
+    statements += outside
     for statement in statements:
         try:
             reader.read(statement)

@@ -14,6 +14,7 @@ from astralq.expr.parse import ScalarSQL
 from astralq.expr.unused import UNITS as UNITS_OF_TIME
 from astralq.expr.unused import refuse_dropped_words
 from astralq.language.syntax import (
+    Bind,
     ColumnDef,
     Moment,
     Name,
@@ -138,6 +139,8 @@ class StatementParser(ScalarSQL.Parser):
         if self._match_text_seq("START", "AT"):
             self._expect("TIMESTAMP")
             return StartAt(self._string("a time"))
+        if self._match_text_seq("BIND"):
+            return self._bind()
         if self._match_text_seq("SET", "TICK"):
             return SetTick(self._quantity())
         if self._match_text_seq("INSERT", "INTO"):
@@ -206,63 +209,83 @@ class StatementParser(ScalarSQL.Parser):
     def _create_stream(self, name: Name, columns: tuple[ColumnDef, ...] | None = None) -> StreamDeclaration:
         given: dict[str, Any] = {"name": name, "columns": self._columns() if columns is None else columns}
         while self._curr:
-            if self._match_text_seq("SENSED", "EVERY") or self._match_text_seq("EVERY"):
-                given["every"] = self._quantity()
-                self._expect("AT", "SITES")
-                given["sites"] = tuple(self._parse_wrapped_csv(self._parse_primary))
-            elif self._match_text_seq("FROM"):
-                given["origin"] = self._origin()
-            elif self._match_text_seq("OPTIONS"):
-                if given.get("origin") is None:
-                    self.raise_error("expected FROM format 'path' before OPTIONS")
-                given["origin"] = Origin(given["origin"].format, given["origin"].path, self._options())
-            elif self._match_text_seq("TIMESTAMP", "ON", "ARRIVAL"):
-                given["on_arrival"] = True
-            elif self._match_text_seq("TIMESTAMP", "BY"):
-                given["timestamp"] = Moment(self._name("the timestamp's attribute"), self._unit())
-            elif self._match_text_seq("POSITION", "BY"):
-                given["position_by"] = self._names("an attribute")
-            elif self._match_text_seq("BATCH", "BY"):
-                given["batch_by"] = self._name("an attribute")
-            elif self._match_text_seq("BATCH", "EACH", "ROW"):
-                given["batch_each_row"] = True
-            elif self._match_text_seq("LOCATION", "BY"):
-                x_y = self._wrapped_names("an attribute")
-                if len(x_y) != 2:
-                    self.raise_error("a location is two attributes: LOCATION BY (lon, lat)")
-                given["location"] = x_y
-                given["planar"] = bool(self._match_text_seq("PLANAR"))
-            elif self._match_text_seq("LATENESS"):
-                given["lateness"] = self._quantity()
-            else:
+            if not (self._source_clause(given) or self._stream_clause(given)):
                 self.raise_error(
                     "expected FROM, OPTIONS, TIMESTAMP, POSITION BY, BATCH, LOCATION BY, LATENESS or SENSED EVERY"
                 )
         return StreamDeclaration(**given)
 
-    def _create_relation(self, name: Name, columns: tuple[ColumnDef, ...] | None = None) -> RelationDeclaration:
-        given: dict[str, Any] = {"name": name, "columns": self._columns() if columns is None else columns}
+    def _source_clause(self, given: dict[str, Any]) -> bool:
+        """FROM, OPTIONS and POSITION BY, of streams and relations."""
         if self._match_text_seq("FROM"):
             given["origin"] = self._origin()
+        elif self._match_text_seq("OPTIONS"):
+            if given.get("origin") is None:
+                self.raise_error("expected FROM format 'path' before OPTIONS")
+            given["origin"] = Origin(given["origin"].format, given["origin"].path, self._options())
+        elif self._match_text_seq("POSITION", "BY"):
+            given["position_by"] = self._names("an attribute")
+        else:
+            return False
+        return True
+
+    def _stream_clause(self, given: dict[str, Any]) -> bool:
+        if self._match_text_seq("SENSED", "EVERY") or self._match_text_seq("EVERY"):
+            given["every"] = self._quantity()
+            self._expect("AT", "SITES")
+            given["sites"] = tuple(self._parse_wrapped_csv(self._parse_primary))
+        elif self._match_text_seq("TIMESTAMP", "ON", "ARRIVAL"):
+            given["on_arrival"] = True
+        elif self._match_text_seq("TIMESTAMP", "BY"):
+            given["timestamp"] = Moment(self._name("the timestamp's attribute"), self._unit())
+        elif self._match_text_seq("BATCH", "BY"):
+            given["batch_by"] = self._name("an attribute")
+        elif self._match_text_seq("BATCH", "EACH", "ROW"):
+            given["batch_each_row"] = True
+        elif self._match_text_seq("LOCATION", "BY"):
+            x_y = self._wrapped_names("an attribute")
+            if len(x_y) != 2:
+                self.raise_error("a location is two attributes: LOCATION BY (lon, lat)")
+            given["location"] = x_y
+            given["planar"] = bool(self._match_text_seq("PLANAR"))
+        elif self._match_text_seq("LATENESS"):
+            given["lateness"] = self._quantity()
+        else:
+            return False
+        return True
+
+    def _create_relation(self, name: Name, columns: tuple[ColumnDef, ...] | None = None) -> RelationDeclaration:
+        given: dict[str, Any] = {"name": name, "columns": self._columns() if columns is None else columns}
         while self._curr:
-            if given.get("origin") is not None and self._match_text_seq("OPTIONS"):
-                given["origin"] = Origin(given["origin"].format, given["origin"].path, self._options())
-            elif self._match_text_seq("VALID", "FROM"):
-                column = self._name("an attribute")
-                if self._match_text_seq("TO"):
-                    given["valid_to"] = self._name("an attribute")
-                given["valid_from"] = Moment(column, self._unit())
-            elif self._match_text_seq("CHANGES", "BY"):
-                given["change"] = self._name("the attribute with '+' or '-'")
-                self._expect("AT")
-                given["at"] = Moment(self._name("an attribute"), self._unit())
-            elif self._match_text_seq("KEY"):
-                given["key"] = self._wrapped_names("an attribute")
-            elif self._match_text_seq("POSITION", "BY"):
-                given["position_by"] = self._names("an attribute")
-            else:
-                self.raise_error("expected OPTIONS, VALID FROM, CHANGES BY, KEY or POSITION BY")
+            if not (self._source_clause(given) or self._relation_clause(given)):
+                self.raise_error("expected FROM, OPTIONS, VALID FROM, CHANGES BY, KEY or POSITION BY")
         return RelationDeclaration(**given)
+
+    def _relation_clause(self, given: dict[str, Any]) -> bool:
+        if self._match_text_seq("VALID", "FROM"):
+            column = self._name("an attribute")
+            if self._match_text_seq("TO"):
+                given["valid_to"] = self._name("an attribute")
+            given["valid_from"] = Moment(column, self._unit())
+        elif self._match_text_seq("CHANGES", "BY"):
+            given["change"] = self._name("the attribute with '+' or '-'")
+            self._expect("AT")
+            given["at"] = Moment(self._name("an attribute"), self._unit())
+        elif self._match_text_seq("KEY"):
+            given["key"] = self._wrapped_names("an attribute")
+        else:
+            return False
+        return True
+
+    def _bind(self) -> Bind:
+        """BIND name TO format 'path', and what CREATE takes besides."""
+        name = self._name("the name of a declared stream or relation")
+        self._expect("TO")
+        given: dict[str, Any] = {"origin": self._origin()}
+        while self._curr:
+            if not (self._source_clause(given) or self._stream_clause(given) or self._relation_clause(given)):
+                self.raise_error("expected OPTIONS or another clause of CREATE STREAM or CREATE RELATION")
+        return Bind(name, tuple(given.items()))
 
     def _sneeql_declaration(self) -> Parsed:
         """road: sensed (site:integer, …) and what CREATE takes besides."""
@@ -276,6 +299,7 @@ class StatementParser(ScalarSQL.Parser):
         self._match(TokenType.COLON)
         if self._match_text_seq("STORED"):
             return self._create_relation(name, self._columns(TokenType.COLON))
-        if not (self._match_text_seq("SENSED") or self._match_text_seq("PUSHED")):
+        sensed = bool(self._match_text_seq("SENSED"))
+        if not (sensed or self._match_text_seq("PUSHED")):
             self.raise_error("expected sensed, pushed or stored")
-        return self._create_stream(name, self._columns(TokenType.COLON))
+        return replace(self._create_stream(name, self._columns(TokenType.COLON)), sensed=sensed)

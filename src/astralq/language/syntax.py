@@ -44,6 +44,7 @@ class StreamDeclaration:
     name: Name
     columns: tuple[ColumnDef, ...]
     origin: Origin | None = None
+    sensed: bool = False
     every: Name | None = None
     sites: tuple[Any, ...] = ()
     timestamp: Moment | None = None
@@ -54,6 +55,14 @@ class StreamDeclaration:
     location: tuple[Name, Name] | None = None
     planar: bool = False
     lateness: Name | None = None
+
+
+@dataclass(frozen=True)
+class Bind:
+    """BIND name TO a source: what a declaration without one is completed by."""
+
+    name: Name
+    clauses: tuple[tuple[str, Any], ...]
 
 
 @dataclass(frozen=True)
@@ -126,6 +135,7 @@ Parsed = (
     | ViewDeclaration
     | StartAt
     | SetTick
+    | Bind
     | QueryStatement
 )
 
