@@ -164,7 +164,7 @@ def start(
         str, typer.Option(metavar="U", help=f"Times: {' | '.join(TIMES)}", callback=one_of("form of time", TIMES))
     ] = "iso",
     progress: Annotated[Path | None, typer.Option(metavar="FILE", help="Progress as JSON lines.")] = None,
-    trigger: Annotated[str, typer.Option(metavar="D", help="How often to look for something to do.")] = "1 s",
+    trigger: Annotated[str, typer.Option(metavar="D", help="How often to look for work.")] = "1 s",
     idle: Annotated[str | None, typer.Option(metavar="D", help="Exclude a source that is idle for so long.")] = None,
     allow_unbounded_state: Annotated[
         bool, typer.Option("--allow-unbounded-state", help="Also queries that keep all that comes.")

@@ -46,7 +46,7 @@ Dialect = Annotated[
 ]
 Bind = Annotated[
     list[str] | None,
-    typer.Option(metavar="S", help="The source of a declared name: \"road TO csv 'road.csv'\"."),
+    typer.Option(metavar="S", help="A name's source: s TO csv 's.csv'"),
 ]
 
 
