@@ -18,6 +18,7 @@ from astralq.cli.engines import ENGINES, SparkEngine, SparkPlace, engine_named, 
 from astralq.cli.formats import BY_SUFFIX, FORMATS
 from astralq.cli.options import (
     Bind,
+    Checkpoint,
     Conf,
     Dialect,
     File,
@@ -199,6 +200,47 @@ def start(
                 sharing=not no_sharing,
             )
     raise typer.Exit(status)
+
+
+@app.command("queries", epilog="Example: astralq queries /data/buoys")
+def queries_(
+    checkpoint: Checkpoint,
+    json: Annotated[bool, typer.Option("--json", help="The same as JSON, for programs.")] = False,
+) -> None:
+    """Show the queries of a checkpoint, as far as its last epoch answered them."""
+    from astralq.cli import life
+
+    with _reported_errors():
+        print(life.shown(checkpoint, as_json=json))
+
+
+@app.command(epilog="Example: astralq add /data/buoys anomalies.aql")
+def add(
+    checkpoint: Checkpoint,
+    file: File,
+    name: Annotated[str | None, typer.Option(metavar="N", help="Its name; the file's by default.")] = None,
+    dialect: Dialect = None,
+    bind: Bind = None,
+    allow_unbounded_state: Annotated[
+        bool, typer.Option("--allow-unbounded-state", help="Also queries that keep all that comes.")
+    ] = False,
+) -> None:
+    """Add the queries of a file to a run that is going on."""
+    from astralq.cli import life
+
+    with _reported_errors():
+        names = life.add(checkpoint, file, dialect, bind or (), name, allow_unbounded=allow_unbounded_state)
+        print("\n".join(f"query {n} is added" for n in names))
+
+
+@app.command(epilog="Example: astralq drop /data/buoys anomalies")
+def drop(checkpoint: Checkpoint, name: Annotated[str, typer.Argument(metavar="NAME", hidden=True)]) -> None:
+    """Drop a query of a run that is going on, with its state."""
+    from astralq.cli import life
+
+    with _reported_errors():
+        life.drop(checkpoint, name)
+        print(f"query {name} is dropped")
 
 
 @app.command(epilog="Example: astralq explain buoys.aql")

@@ -32,7 +32,7 @@ class Printed:
     _header: tuple[str, ...] = ()
 
     def publish(self, staged: Staged) -> None:
-        number = int(staged.query) if staged.query.isdigit() else 0
+        number = int(staged.query) if staged.query.isdigit() else staged.query
         answer = Answer(number, "", staged.columns, list(staged.rows()))
         self.out.writelines(self._lines(staged.query, answer))
         self.out.flush()

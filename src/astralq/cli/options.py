@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -32,6 +33,7 @@ def pairs(given: list[str] | None) -> list[str]:
 
 Files = Annotated[list[str], typer.Argument(metavar="FILE", hidden=True)]
 File = Annotated[str, typer.Argument(metavar="FILE", hidden=True)]
+Checkpoint = Annotated[Path, typer.Argument(metavar="DIR", hidden=True)]
 NoLaws = Annotated[bool, typer.Option("--no-laws", help="Run queries as they are written.")]
 Without = Annotated[
     list[str] | None, typer.Option(metavar="LAW", help="Leave a law out.", callback=lambda names: _known_laws(names))

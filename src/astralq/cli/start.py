@@ -14,13 +14,15 @@ from typing import TYPE_CHECKING
 from astralq.algebra.sources import RelationSource, SensedSource, StreamSource
 from astralq.cli.scripts import Source, errors_of, place
 from astralq.errors import AstralError
-from astralq.language.script import Statement
+from astralq.language.script import Statement, read_script
 from astralq.laws.optimize import optimize
 from astralq.laws.rule import Rule
 from astralq.laws.rules import RULES
 from astralq.timeline import Duration
 
 if TYPE_CHECKING:
+    from astralq.cli.live import Printed
+    from astralq.runtime.control import AddedQuery
     from astralq.runtime.progress import RunProgress
     from astralq.runtime.sinks import Sink
 
@@ -39,7 +41,7 @@ def start_all(
     allow_unbounded_state: bool,
     trigger: Duration,
     idle: Duration | None,
-    printed: Sink,
+    printed: Printed,
     on_progress: Callable[[RunProgress], None],
     master: str | None,
     conf: dict[str, str],
@@ -48,6 +50,7 @@ def start_all(
 ) -> int:
     """Runs all queries of a file until they end or are stopped; returns the exit status: 2 if one of them failed, while
     the others went on."""
+    from astralq.runtime.control import Membership, Request, Requests
     from astralq.runtime.queries import ContinuousQuery
     from astralq.runtime.run import ContinuousRun, Settings
     from astralq.runtime.sinks import sink_of
@@ -55,26 +58,48 @@ def start_all(
     from astralq.spark.error_translation import translated_errors
     from astralq.spark.session import session
 
-    statements = source.script.queries
+    membership = Membership.read(checkpoint)
+    statements = [s for s in source.script.queries if str(s.number) not in membership.dropped]
+    for s in source.script.queries:
+        if s not in statements:
+            print(f"{place(source.file, s)}: it was dropped from this run", file=sys.stderr, flush=True)
     with errors_of(source.file), translated_errors():
         if not allow_unbounded_state:
             for statement in statements:
                 optimize(statement.operator, rules).check_bounded()
-        sinks = [printed if s.sink is None else sink_of(s.sink, source.folder, write_text_file) for s in statements]
-        spark = session(master, conf | connector(statements, conf))
+        added = [(q.name, Path(q.folder), added_statement(q)) for q in membership.added]
+        spark = session(master, conf | connector([*statements, *(s for _, _, s in added)], conf))
         failed: list[str] = []
 
         def tell(name: str, error: AstralError) -> None:
             failed.append(name)
-            statement = next(s for s in statements if str(s.number) == name)
-            print(f"{place(source.file, statement)}: {error}", file=sys.stderr, flush=True)
+            where = next((place(source.file, s) for s in statements if str(s.number) == name), f"query {name}")
+            print(f"{where}: {error}", file=sys.stderr, flush=True)
+
+        def joined(name: str, folder: Path, s: Statement) -> tuple[ContinuousQuery, Sink]:
+            sink = printed if s.sink is None else sink_of(s.sink, folder, write_text_file)
+            return ContinuousQuery(name, s.operator, s.t0, folder, s.sink, rules=rules), sink
+
+        def carry_out(request: Request) -> None:
+            nonlocal membership
+            if request.drop is not None:
+                run.drop(request.drop)
+                membership = membership.without(request.drop)
+            for query in request.add:
+                run.add(*joined(query.name, Path(query.folder), added_statement(query)))
+                membership = membership.with_added(query)
+                printed.queries += 1
+            membership.write(checkpoint)
 
         settings = Settings(trigger, idle, once, sharing)
-        run = ContinuousRun(spark, checkpoint, settings, on_progress=on_progress, on_failure=tell)
-        queries = [
-            ContinuousQuery(str(s.number), s.operator, s.t0, source.folder, s.sink, rules=rules) for s in statements
-        ]
-        run.open(list(zip(queries, sinks, strict=True)))
+        requests = Requests(checkpoint, carry_out)
+        run = ContinuousRun(
+            spark, checkpoint, settings, on_progress=on_progress, on_failure=tell, between=requests.answer_all
+        )
+        queries = [*((str(s.number), source.folder, s) for s in statements), *added]
+        printed.queries = len(queries)
+        run.open([joined(*q) for q in queries])
+        requests.clear()
         with stopped_by_signals(run.ask_to_stop) as signals:
             try:
                 try:
@@ -113,7 +138,14 @@ def stopped_by_signals(stop: Callable[[], None]) -> Iterator[list[int]]:
             signal.signal(s, handler)
 
 
-def connector(statements: tuple[Statement, ...], conf: dict[str, str]) -> dict[str, str]:
+def added_statement(query: AddedQuery) -> Statement:
+    """The query of a script that was added to a run."""
+    with errors_of(query.file):
+        script = read_script(query.text, query.dialect, bind=query.bind)
+    return next(s for s in script.queries if s.number == query.number)
+
+
+def connector(statements: Sequence[Statement], conf: dict[str, str]) -> dict[str, str]:
     """The setting that fetches Spark's Kafka connector, if a source or a sink is Kafka."""
     origins = [s.sink for s in statements]
     for s in statements:

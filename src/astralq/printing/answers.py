@@ -23,7 +23,7 @@ class Answer:
     sources could not be used is said with it.
     """
 
-    number: int
+    number: int | str  # a query that was added to a run has a name
     file: str
     columns: tuple[Attribute, ...]
     rows: Iterable[Values]

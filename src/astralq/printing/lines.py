@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator, Sequence
 
 from astralq.algebra.sources import Origin
@@ -14,7 +15,7 @@ def json_lines(answers: Sequence[Answer], time: str, *, numbered: bool = False) 
     """One object per row, its keys in the order of the columns; `_q` first if they are numbered."""
     for answer in answers:
         keys = [as_json(a.name, STRING, time) for a in answer.columns]
-        first = [f'"_q": {answer.number}'] if numbered else []
+        first = [f'"_q": {json.dumps(answer.number, ensure_ascii=False)}'] if numbered else []
         for row in answer.rows:
             values = (as_json(v, a.type, answer.time_of(a, time)) for v, a in zip(row, answer.columns, strict=True))
             members = [*first, *(f"{k}: {v}" for k, v in zip(keys, values, strict=True))]

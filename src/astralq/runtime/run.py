@@ -58,6 +58,7 @@ class ContinuousRun:
     given: dict[str, DataFrame] = field(default_factory=dict)  # DataFrames by the names of sources
     on_progress: Callable[[RunProgress], None] = lambda _: None
     on_failure: Callable[[str, AstralError], None] = lambda *_: None  # a query has stopped, and the others go on
+    between: Callable[[], None] = lambda: None  # called between two epochs: requests of other processes
 
     def __post_init__(self) -> None:
         self.folders = Folders(self.checkpoint.absolute())
@@ -75,6 +76,7 @@ class ContinuousRun:
         self._sources: dict[str, Source] = {}
         self._open = ExitStack()
         self._thread: threading.Thread | None = None
+        self._listens = False
         self._steps = threading.RLock()
 
     # Queries
@@ -128,7 +130,7 @@ class ContinuousRun:
                 query = replace(query, t0=Instant(released_until + 1))
             self._check_sources(query, begins=not known)
             new = {s.name: self._open_log(s, query) for s in query.coming if s.name not in self.epochs.ingest_logs}
-            if self._thread is not None:
+            if self._listens:
                 for log in new.values():
                     self._listen(log)
             self.epochs.register(query, sink)
@@ -321,6 +323,7 @@ class ContinuousRun:
         """Starts the streaming queries of all sources."""
         self.began = clock()
         self.latencies = Latencies(self.began)
+        self._listens = True
         for log in self.epochs.ingest_logs.values():
             self._listen(log)
 
@@ -344,6 +347,7 @@ class ContinuousRun:
             self.wake.clear()
             if self.stopping.is_set():
                 break
+            self.between()
             self.step()
 
     def start(self) -> None:
