@@ -43,6 +43,7 @@ PAPERS: dict[str, list[tuple[str, str, str]]] = {
         ("§6.1.2", "RANGE x", "algebra.schedules:Continuous"),
         ("§6.1.3", "linear bounds (start, end, rate, advances)", "algebra.windows:general"),
         ("§6.1.4", "procedural for-loops", "algebra.windows:for_loop"),
+        ("§6.2", "heartbeats", "io.progress:unpacked"),
         ("§6.1.5", "the last n tuples every m seconds", "algebra.windows:rows"),
     ],
     "001": [
@@ -107,6 +108,7 @@ PAPERS: dict[str, list[tuple[str, str, str]]] = {
         ("§4.1", "unary operators, and the copy of φ", "algebra.relational:copy_phi"),
         ("§5.1", "streamers at a period, and on insertions only", "model.streams:stream_of"),
         ("§5.2", "fixed, sliding, tumbling and landmark windows", "algebra.windows:fixed"),
+        ("§8", "emitters and receivers", "io.progress:with_progress"),
         ("§7.1", "Astral's querying capabilities", "algebra.fluent:StreamQuery"),
         *[
             (f"Ex{n}", what, code)

@@ -94,7 +94,34 @@ def main(folder: Path) -> None:
         assert all(by_key[key] == value for key, value in rows), "one key, one row"
         assert [(v["k"], v["v"]) for _, v in ordered] == [(1, 1.5), (2, 2.5), (7, 1.5), (3, None), (4, None), (8, 2.5)]
         assert ordered[0][0] == "1/1767225601000000/0/0"
+        check_handed_on(spark, folder, options)
         print("equal")
+
+
+def check_handed_on(spark: SparkSession, folder: Path, options: str) -> None:
+    """A stream that one run writes WITH PROGRESS and another one reads: each tuple once, and time that has passed."""
+    source = f"CREATE STREAM s (k INT, v DOUBLE, ts TIMESTAMP) FROM kafka 'in' OPTIONS ({options}) TIMESTAMP BY ts;\n"
+    emitted = f"INSERT INTO kafka 'handed' OPTIONS ({options}) WITH PROGRESS SELECT k FROM s WHERE k < 3;"
+    handed = f"CREATE STREAM m (k INT) FROM kafka 'handed' OPTIONS ({options}) WITH PROGRESS;\n"
+    read = "INSERT INTO csv 'got' SELECT k FROM m [RANGE 1 SECOND];"
+    for name, text in (("emitter", source + emitted), ("receiver", handed + read)):
+        statement = read_script(text).queries[0]
+        assert statement.sink is not None
+        query = ContinuousQuery("1", statement.operator, None, folder, statement.sink)
+        run = ContinuousRun(spark, folder / name, Settings(once=True))
+        run.open([(query, sink_of(statement.sink, folder, write_text_file))])
+        try:
+            run.listen()
+            run.work()
+        finally:
+            run.close()
+        if name == "emitter":
+            run.epochs._publish(run.epochs.epoch, run.epochs._last_answers)  # as after a crash
+    got = "".join(f.read_text() for f in sorted((folder / "got").glob("*.csv")))
+    second = "2026-01-01T00:00:0{}Z"
+    entries = [f"+,{second.format(1)},0,1", f"+,{second.format(2)},0,2"]
+    exits = [f"-,{second.format('2.000001')},0,1", f"-,{second.format('3.000001')},0,2"]
+    assert got.splitlines() == [*entries, *exits], got
 
 
 if __name__ == "__main__":

@@ -4,12 +4,17 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable, Iterator
-from dataclasses import fields, is_dataclass
+from dataclasses import Field, fields, is_dataclass
 from datetime import time
 from decimal import Decimal
 from enum import Enum
+from typing import Any
 
 from astralq.errors import PlanError
+
+LATER = {"later": True}
+"""The metadata of a field that an earlier version did not have: where it has its default value, it does not count, so
+that checkpoints of that version go on."""
 
 NAME_IT = "name it: give the functions a text that says what they do, and change it when they change"
 
@@ -41,9 +46,9 @@ def _parts(value: object, unnamed: Unnamed | None) -> Iterator[str]:
     if is_dataclass(value):
         yield f"({type(value).__name__}"
         for field in fields(value):
-            if not field.compare:
-                continue
             held = getattr(value, field.name)
+            if not field.compare or is_later(field, held):
+                continue
             yield field.name
             if callable(held) and not is_dataclass(held):
                 yield _name_of(value, field.name, held, unnamed)
@@ -63,6 +68,11 @@ def _parts(value: object, unnamed: Unnamed | None) -> Iterator[str]:
         yield repr(int(value))  # whatever kind of integer: durations and instants, too
     else:
         raise AssertionError(f"{value!r} cannot be in an operator")
+
+
+def is_later(field: Field[Any], value: object) -> bool:
+    """Whether a field is one that an earlier version did not have, and has the value of that version."""
+    return bool(field.metadata.get("later")) and value == field.default
 
 
 def _name_of(owner: object, field: str, function: Callable[..., object], unnamed: Unnamed | None) -> str:

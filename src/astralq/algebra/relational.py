@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import Enum
 from functools import cached_property
 
 from astralq.algebra.base import RELATION_HINT, Kind, Operator, Unary, expect
+from astralq.algebra.digest import LATER
 from astralq.algebra.panes import CommonPanes
 from astralq.errors import PlanError, SchemaError, TypeMismatchError
 from astralq.expr.functions import call
@@ -300,7 +301,7 @@ class SetOperation(_Binary):
     """
 
     how: SetKind
-    in_order: bool = False
+    in_order: bool = field(default=False, metadata=LATER)
 
     @cached_property
     def schema(self) -> Schema:

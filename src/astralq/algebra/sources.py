@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import Enum
 from functools import cached_property
 from typing import Any
 
 from astralq.algebra.base import PSEUDO, Kind, Operator, Unary
+from astralq.algebra.digest import LATER
 from astralq.errors import PlanError
-from astralq.schema import BOOLEAN, STRING, TIMESTAMP, Schema, Value, fits
+from astralq.schema import BIGINT, BOOLEAN, STRING, TIMESTAMP, Attribute, Schema, Value, fits
 from astralq.timeline import Duration, Instant, format_duration, format_instant
 
 
@@ -32,6 +33,8 @@ class Origin:
     format: str
     path: str
     options: tuple[tuple[str, str], ...] = ()
+    # Of a sink: whether positions and heartbeats are written, too.
+    progress: bool = field(default=False, repr=False, metadata=LATER)
 
     def option(self, name: str, default: str) -> str:
         """An option by its name in any case."""
@@ -45,6 +48,10 @@ FOLLOWING = (
 """Options that say how a source is followed; a run over what is stored passes over them."""
 
 NOTHING = Duration(0)
+
+EMITTED = (Attribute("t", TIMESTAMP), Attribute("i", BIGINT))
+POSITION = Attribute("_n", BIGINT)
+"""What WITH PROGRESS writes before and behind the attributes of a tuple."""
 
 UNITS = {"SECONDS": 1_000_000, "MILLISECONDS": 1_000, "MICROSECONDS": 1}
 """Microseconds in the units that a numeric timestamp can be in."""
@@ -71,6 +78,10 @@ class StreamSource(Operator):
     Simultaneous tuples are ordered by `position_by`, else by all values. One timestamp is one batch with
     i = 0, unless `batch_by` names the attribute that holds i, or `batch_each_row` numbers every tuple.
     A schema with a location makes the stream spatio-temporal (004 Definition 3.1).
+
+    With `progress` its rows are what INSERT INTO … WITH PROGRESS wrote: they bring t, i and positions, and heartbeats,
+    which say how far time has come where there is no tuple (001 §8). `heartbeat` names a BOOLEAN that marks them in
+    rows of others; it belongs to the transport, not to the tuples, and stands at `heartbeat_at` among the attributes.
     """
 
     name: str
@@ -82,6 +93,9 @@ class StreamSource(Operator):
     unit: str | None = None
     lateness: Duration = NOTHING
     origin: Origin | None = None
+    progress: bool = field(default=False, metadata=LATER)
+    heartbeat: str | None = field(default=None, metadata=LATER)
+    heartbeat_at: int = field(default=0, metadata=LATER)
 
     @property
     def kind(self) -> Kind:
@@ -91,8 +105,39 @@ class StreamSource(Operator):
     def schema(self) -> Schema:
         return self.declared
 
+    @cached_property
+    def physical(self) -> Schema:
+        """What its files hold: the attributes, and what belongs to the transport."""
+        attributes = self.declared.attributes
+        if self.progress:
+            return Schema((*EMITTED, *attributes, POSITION))
+        if self.heartbeat is not None:
+            place = self.heartbeat_at
+            return Schema((*attributes[:place], Attribute(self.heartbeat, BOOLEAN), *attributes[place:]))
+        return self.declared
+
+    @property
+    def beats(self) -> bool:
+        """Whether its rows say how far time has come."""
+        return self.progress or self.heartbeat is not None
+
     def check(self) -> None:
         _check_names(self.declared, f"stream {self.name}")
+        if self.progress and (self.timestamp or self.position_by or self.batch_by or self.batch_each_row):
+            raise PlanError(
+                f"stream {self.name}: WITH PROGRESS reads timestamps, batches and positions back",
+                hint="leave out TIMESTAMP, POSITION BY and BATCH",
+            )
+        if self.heartbeat is not None and (self.progress or self.timestamp is None):
+            raise PlanError(
+                f"stream {self.name}: HEARTBEAT BY needs rows with a timestamp of their own", hint="add TIMESTAMP BY"
+            )
+        taken = [a.name for a in self.declared if self.progress and a.name.lower() in ("t", "i")]
+        if taken:
+            raise PlanError(
+                f"stream {self.name}: {taken[0]!r} is what WITH PROGRESS calls the stamp of a tuple",
+                hint="give the attribute another name, also where it is written",
+            )
         if self.timestamp is not None:
             _check_moment(f"stream {self.name}", self.declared, self.timestamp, self.unit)
         if self.lateness < 0:
@@ -197,6 +242,11 @@ class RelationSource(Operator):
     @property
     def kind(self) -> Kind:
         return Kind.RELATION
+
+    @property
+    def physical(self) -> Schema:
+        """What its files hold."""
+        return self.declared
 
     @property
     def validity(self) -> Validity:

@@ -207,7 +207,7 @@ def queries_(
     checkpoint: Checkpoint,
     json: Annotated[bool, typer.Option("--json", help="The same as JSON, for programs.")] = False,
 ) -> None:
-    """Show the queries of a checkpoint, as far as its last epoch answered them."""
+    """Show the queries of a checkpoint, and how far each has come."""
     from astralq.cli import life
 
     with _reported_errors():
@@ -297,7 +297,7 @@ def laws(
     trials: Annotated[int, typer.Option(metavar="N", help="On how many random queries each is tried.", min=1)] = 200,
     seed: Annotated[int, typer.Option(metavar="S", help="The first of their seeds.")] = 0,
 ) -> None:
-    """Try the laws of the optimizer on random queries, against the model."""
+    """Try the optimizer's laws on random queries, against the model."""
     from astralq.cli.laws import tried_laws
 
     with _reported_errors():

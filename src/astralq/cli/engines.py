@@ -21,6 +21,7 @@ from astralq.io.files import described, find_files, read_sensor, read_sources
 from astralq.io.formats import SUFFIXES
 from astralq.io.parquet import footers
 from astralq.model import run, set_aside, state
+from astralq.model.run import observe
 from astralq.model.sources import acquire
 from astralq.model.values import Values
 from astralq.printing.answers import Answer
@@ -109,7 +110,9 @@ class ModelEngine:
             columns = query.operator.schema.attributes
             return Answer(question.number, shown(question.file), columns, rows, set_aside=aside)
         found = run(query.operator, data, t0=query.t0, until=question.end).rows
-        return Answer(question.number, shown(question.file), answer_columns(query.operator), found, set_aside=aside)
+        ctx = observe(query.operator, data, query.t0, question.end)
+        columns, observed = answer_columns(query.operator), (ctx.start, ctx.end.t)
+        return Answer(question.number, shown(question.file), columns, found, set_aside=aside, observed=observed)
 
 
 @dataclass(frozen=True)
@@ -181,7 +184,8 @@ class SparkEngine:
         columns = operator.schema.attributes if state_ else answer_columns(operator)
         rows = SparkRows(answered.df, columns, question, answered.plan.one_partition)
         aside = answered.plan.set_aside
-        return Answer(question.number, shown(question.file), columns, rows, answered.df, aside)
+        observed = answered.plan.observed
+        return Answer(question.number, shown(question.file), columns, rows, answered.df, aside, observed)
 
     def answered(self, question: Question) -> Answered:
         """The answer as a DataFrame, and its plan."""
@@ -256,6 +260,8 @@ def _times_in_footers(question: Question) -> dict[tuple[str, Instant], Times]:
         if not isinstance(op, StreamSource) or op.timestamp is None or op.unit is not None or op.origin is None:
             continue
         if op.origin.format != "parquet" or "://" in op.origin.path or op.batch_by is not None or op.batch_each_row:
+            continue
+        if op.beats:
             continue
         said = footers(find_files(op.origin, question.folder, described(op)), op.timestamp)
         if said is not None and start <= said.first:

@@ -213,7 +213,7 @@ def _into(source: StreamSource | RelationSource, origin: Origin, files: Sequence
     names: dict[str, None] = {}
     rows, whole = 0, len(files) <= FILES
     for file in files[:FILES]:
-        beginning, wrong = _beginning(origin, file, source.declared)
+        beginning, wrong = _beginning(origin, file, source.physical)
         if not wrong and beginning is not None:
             wrong = _refused_rows(source, file, beginning)
         for e in wrong:
@@ -225,7 +225,7 @@ def _into(source: StreamSource | RelationSource, origin: Origin, files: Sequence
         if beginning is not None:
             rows += len(beginning.rows)
             names |= dict.fromkeys(beginning.names)
-    unseen = [a.name for a in source.declared if names and a.name.lower() not in map(str.lower, names)]
+    unseen = [a.name for a in source.physical if names and a.name.lower() not in map(str.lower, names)]
     if whole:
         look.problems += [missing(name, names, origin.path) for name in unseen]
     if look.problems:

@@ -6,12 +6,12 @@ from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from astralq.algebra.sources import Origin, RelationSource, StreamSource
+from astralq.algebra.sources import EMITTED, POSITION, Origin, RelationSource, StreamSource
 from astralq.errors import DataError, nearest
 from astralq.io.files import described
 from astralq.io.formats import SUFFIXES, File
 from astralq.io.options import LISTING
-from astralq.schema import BIGINT, TIMESTAMP
+from astralq.schema import BIGINT, TIMESTAMP, Attribute
 
 STORED = (*SUFFIXES, "jdbc", "python")
 FOLLOWED = (*SUFFIXES, "kafka", "rate", "python")
@@ -38,7 +38,7 @@ def stored_origin(source: StreamSource | RelationSource, *, arriving: bool = Fal
         raise DataError(
             f"the {what} is from {origin.format}, which cannot be read", hint=nearest(origin.format, STORED)
         )
-    if isinstance(source, StreamSource) and source.timestamp is None and not arriving:
+    if isinstance(source, StreamSource) and source.timestamp is None and not source.progress and not arriving:
         raise DataError(
             f"the {what} is stamped on arrival, and stored rows do not arrive",
             hint="declare which attribute holds the time: TIMESTAMP BY …",
@@ -125,6 +125,23 @@ def rate_misfits(source: StreamSource | RelationSource) -> list[DataError]:
         for a in source.declared
         if _RATE.get(a.name.lower()) != a.type
     ]
+
+
+def check_progress(sink: Origin, columns: Sequence[Attribute]) -> None:
+    """An error if an answer cannot be written WITH PROGRESS: only streams have stamps, and their names are taken."""
+    if tuple(columns[:2]) != EMITTED:
+        raise DataError(
+            "INSERT INTO … WITH PROGRESS takes a stream, and this is a relation",
+            hint="stream it: ISTREAM(…) or RSTREAM(…)",
+        )
+    taken = [a.name for a in columns[2:] if a.name.lower() in ("t", "i", POSITION.name)]
+    if taken:
+        raise DataError(
+            f"INSERT INTO … WITH PROGRESS: {taken[0]!r} is the name of a column that it writes itself",
+            hint=f"SELECT … {taken[0]} AS another name",
+        )
+    if sink.format == "csv" and sink.option("header", "true").lower() != "true":
+        raise DataError("csv files WITH PROGRESS have a header", hint="leave out header = 'false'")
 
 
 def check_sink(sink: Origin) -> None:

@@ -17,6 +17,7 @@ from astralq.algebra.base import Operator
 from astralq.algebra.sources import Origin, RelationSource, SensedSource, Sensor, StreamSource
 from astralq.errors import AstralError, DataError, nearest
 from astralq.io.formats import SUFFIXES, File, NamedRows, check_options, read_files, typed
+from astralq.io.progress import Beating, unpacked
 from astralq.schema import Schema, Values
 from astralq.timeline import Instant
 
@@ -58,17 +59,22 @@ def _origin(source: StreamSource | RelationSource | SensedSource) -> Origin:
     return source.origin
 
 
-def _rows(source: StreamSource | RelationSource, folder: Path) -> list[Values]:
+def _rows(source: StreamSource | RelationSource, folder: Path) -> list[Values] | Beating:
+    rows = _physical_rows(source, folder)
+    return unpacked(source, rows) if isinstance(source, StreamSource) and source.beats else rows
+
+
+def _physical_rows(source: StreamSource | RelationSource, folder: Path) -> list[Values]:
     origin = _origin(source)
-    if isinstance(source, StreamSource) and source.timestamp is None:
+    if isinstance(source, StreamSource) and source.timestamp is None and not source.progress:
         raise DataError(
             f"the {described(source)} is stamped on arrival, and stored rows do not arrive",
             hint="declare which attribute holds the time: TIMESTAMP BY …",
         )
     if origin.format == "python":
-        return called(origin, source.declared, folder)
+        return called(origin, source.physical, folder)
     check_options(origin, described(source))
-    return read_files(origin, find_files(origin, folder, described(source)), source.declared)
+    return read_files(origin, find_files(origin, folder, described(source)), source.physical)
 
 
 # Paths

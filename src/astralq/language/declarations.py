@@ -6,7 +6,7 @@ from dataclasses import fields, replace
 
 from sqlglot import exp
 
-from astralq.algebra.sources import RelationSource, SensedSource, StreamSource
+from astralq.algebra.sources import Origin, RelationSource, SensedSource, StreamSource
 from astralq.errors import AstralError, PlanError
 from astralq.expr.nodes import Literal
 from astralq.expr.parse import Binder
@@ -19,7 +19,7 @@ from astralq.language.syntax import (
     RelationDeclaration,
     StreamDeclaration,
 )
-from astralq.schema import DOUBLE, TIMESTAMP, Attribute, Location, Schema, parse_type
+from astralq.schema import BOOLEAN, DOUBLE, TIMESTAMP, Attribute, Location, Schema, parse_type
 from astralq.space import Region
 from astralq.timeline import Duration, duration
 
@@ -76,6 +76,13 @@ def bound_to(declared: StreamDeclaration | RelationDeclaration, bind: Bind) -> S
 def stream_source(declared: StreamDeclaration, dialect: str) -> StreamSource | SensedSource:
     """CREATE STREAM."""
     schema = _schema(declared.columns, dialect)
+    heartbeat, place = None, 0
+    if declared.heartbeat is not None:
+        heartbeat = _attribute(schema, declared.heartbeat)
+        if schema[heartbeat].type != BOOLEAN:
+            raise PlanError(f"{heartbeat!r} is {schema[heartbeat].type}, not BOOLEAN", span=declared.heartbeat.span)
+        place = schema.index(heartbeat)
+        schema = Schema(tuple(a for a in schema if a.name != heartbeat))
     if declared.sensed and declared.every is None:
         name = declared.name.text
         raise PlanError(
@@ -89,11 +96,11 @@ def stream_source(declared: StreamDeclaration, dialect: str) -> StreamSource | S
         x, y = _attributes(schema, declared.location)
         schema = schema.with_location(Location(x, y, declared.planar))
     moment = declared.timestamp
-    if moment is None and dialect == "sneeql" and "time" in schema:
+    if moment is None and dialect == "sneeql" and "time" in schema and not declared.progress:
         # SNEEql's pushed extents have a time; where it is a number, it counts seconds.
         unit = Name("SECONDS", declared.name.span) if schema["time"].type.is_numeric else None
         moment = Moment(Name("time", declared.name.span), unit)
-    if moment is None and not declared.on_arrival and dialect != "sneeql":
+    if moment is None and not declared.on_arrival and not declared.progress and dialect != "sneeql":
         raise PlanError(
             f"the stream {declared.name.text} does not say when a tuple happens",
             hint="add TIMESTAMP BY attribute, or TIMESTAMP ON ARRIVAL",
@@ -108,8 +115,18 @@ def stream_source(declared: StreamDeclaration, dialect: str) -> StreamSource | S
         declared.batch_each_row,
         _unit(moment),
         amount(declared.lateness) if declared.lateness is not None else Duration(0),
-        declared.origin,
+        declared.origin if not declared.progress else _with_header(declared.origin),
+        declared.progress,
+        heartbeat,
+        place,
     )
+
+
+def _with_header(origin: Origin | None) -> Origin | None:
+    """What WITH PROGRESS writes as csv has a header, by which it is read back."""
+    if origin is None or origin.format != "csv" or origin.option("header", ""):
+        return origin
+    return replace(origin, options=(*origin.options, ("header", "true")))
 
 
 def _sensed(declared: StreamDeclaration, schema: Schema) -> SensedSource:

@@ -218,7 +218,10 @@ class Printer:
         return name
 
     def _source(self, source: StreamSource | RelationSource | SensedSource) -> str:
-        columns = ", ".join(f"{quoted(a.name)} {a.type}" for a in source.declared)
+        shown = source.declared
+        if isinstance(source, StreamSource) and source.heartbeat is not None:
+            shown = source.physical
+        columns = ", ".join(f"{quoted(a.name)} {a.type}" for a in shown)
         kind = "RELATION" if isinstance(source, RelationSource) else "STREAM"
         parts = [f"CREATE {kind} {quoted(source.name)} ({columns})"]
         match source:
@@ -251,7 +254,9 @@ def _unit(unit: str | None) -> str:
 
 def _stream_clauses(source: StreamSource) -> list[str]:
     moment = f"BY {quoted(source.timestamp)}{_unit(source.unit)}" if source.timestamp is not None else "ON ARRIVAL"
-    parts = [f"TIMESTAMP {moment}"]
+    parts = ["WITH PROGRESS" if source.progress else f"TIMESTAMP {moment}"]
+    if source.heartbeat is not None:
+        parts.append(f"HEARTBEAT BY {quoted(source.heartbeat)}")
     if source.position_by:
         parts.append(f"POSITION BY {', '.join(map(quoted, source.position_by))}")
     if source.batch_by is not None:

@@ -145,6 +145,8 @@ class StatementParser(ScalarSQL.Parser):
             return SetTick(self._quantity())
         if self._match_text_seq("INSERT", "INTO"):
             sink = self._with_options(self._origin())
+            if self._match_text_seq("WITH", "PROGRESS"):
+                sink = replace(sink, progress=True)
             first = self._curr
             query = self._whole_query()
             return QueryStatement(query, self._find_sql(first, self._prev), sink)
@@ -250,6 +252,10 @@ class StatementParser(ScalarSQL.Parser):
             given["planar"] = bool(self._match_text_seq("PLANAR"))
         elif self._match_text_seq("LATENESS"):
             given["lateness"] = self._quantity()
+        elif self._match_text_seq("WITH", "PROGRESS"):
+            given["progress"] = True
+        elif self._match_text_seq("HEARTBEAT", "BY"):
+            given["heartbeat"] = self._name("a BOOLEAN attribute")
         else:
             return False
         return True

@@ -55,6 +55,8 @@ class StreamDeclaration:
     location: tuple[Name, Name] | None = None
     planar: bool = False
     lateness: Name | None = None
+    progress: bool = False
+    heartbeat: Name | None = None
 
 
 @dataclass(frozen=True)

@@ -34,7 +34,7 @@ from astralq.algebra.windows import Window
 from astralq.errors import DataError, PlanError, nearest
 from astralq.model import relations, sneeql, streams, windows
 from astralq.model.history import Change, History
-from astralq.model.sources import Data, acquire, read_relation, receive, unmatched_changes
+from astralq.model.sources import Data, acquire, heartbeats, read_relation, receive, unmatched_changes
 from astralq.model.values import Context, Relation, Stream, TupleSet, Values, WindowAt
 from astralq.timeline import EPOCH, LAST_INDEX, BatchId, Instant
 
@@ -160,7 +160,8 @@ def observe(query: Operator, data: Data, t0: Instant | None, until: Instant | No
         match op:
             case StreamSource():
                 stream = receive(op, _given(op.name, data))
-                batches += [b for b in stream.batches if b.t >= start_at]
+                told = heartbeats(op, _given(op.name, data))
+                batches += [b for b in (*stream.batches, *told) if b.t >= start_at]
             case RelationSource():
                 times = read_relation(op, _given(op.name, data))[1]
                 batches += [BatchId(t, 0) for t in times if t >= start_at]

@@ -12,12 +12,13 @@ from typing import Any
 from astralq.algebra.sources import UNITS, RelationSource, SensedSource, Sensor, StreamSource, Validity
 from astralq.errors import DataError, TimeError
 from astralq.expr.order import OrderKey, order_key, row_key
+from astralq.io.progress import Beating, Stamped
 from astralq.model.values import Phi, Relation, Row, Stream, Values
 from astralq.schema import Value
 from astralq.timeline import BatchId, Instant, format_instant, instant
 
 Rows = Iterable[Sequence[Any]]
-Data = Mapping[str, "Stream | Rows | Sensor"]
+Data = Mapping[str, "Stream | Rows | Sensor | Beating"]
 """For each source its rows, a stream that is already stamped, or the callable of a sensed stream."""
 
 
@@ -37,11 +38,25 @@ def _sequence(value: Any, what: str) -> Sequence[Any]:
     return value if isinstance(value, Sequence) else list(value)
 
 
-def receive(source: StreamSource, data: Stream | Rows) -> Stream:
+def heartbeats(source: StreamSource, data: Any) -> list[BatchId]:
+    """How far the heartbeats of a stream say that time has come."""
+    if not isinstance(data, Beating):
+        return []
+    moments = [(_moment(t, source.unit, f"a heartbeat of stream {source.name}"), i) for t, i in data.beats]
+    if any(t is None for t, _ in moments):
+        raise DataError(f"a heartbeat of stream {source.name} has no {source.timestamp!r}, so no timestamp")
+    return [BatchId(t, i) for t, i in moments if t is not None]
+
+
+def receive(source: StreamSource, data: Stream | Rows | Beating | Stamped) -> Stream:
     """003's receive: stamps each tuple by its attribute, or on arrival where it has none, and numbers them.
 
     Without a timestamp attribute each row is a pair (arrival, values).
     """
+    if isinstance(data, Beating):
+        return receive(source, data.rows)
+    if isinstance(data, Stamped):
+        return Stream.of((BatchId(Instant(t), i), values) for t, i, values in data.rows)
     if isinstance(data, Stream):
         for s in data.tuples:
             source.declared.check_row(s.values, f"the tuple at position {s.n} of stream {source.name}")

@@ -39,6 +39,7 @@ class Plan:
     reasons: tuple[tuple[str, str, str], ...] = ()  # operator, strategy, why
     set_aside: tuple[SetAside, ...] = ()
     rows: int | None = None  # how many rows are read, if that is known
+    observed: tuple[BatchId, Instant] | None = None  # of a batch run: from where to where
 
     @property
     def measurable(self) -> list[Table]:
@@ -91,6 +92,7 @@ def _plan(run: Run, answer: Table | None) -> Plan:
         tuple(run.choices.reasons),
         tuple(run.set_aside()) if isinstance(run, BatchRun) else (),
         None if run.rows >= MANY_ROWS else run.rows,
+        (run.start, run.end) if isinstance(run, BatchRun) else None,
     )
 
 

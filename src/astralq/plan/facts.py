@@ -19,7 +19,7 @@ from astralq.plan import functions as F  # noqa: N812
 from astralq.plan.aggregate.limbs import Range, range_columns, range_of
 from astralq.plan.columns import Column, col, lit, long
 from astralq.plan.sources.provenance import source_column
-from astralq.plan.sources.rows import STAMP, moments, scanned
+from astralq.plan.sources.rows import moments, scanned
 from astralq.plan.table import Table
 from astralq.timeline import EPOCH, BatchId, Instant
 
@@ -70,7 +70,8 @@ class Facts:
         if source.name in self.stamps or isinstance(source, RelationSource):
             return self.stamps.get(source.name, frozenset())
         needs = isinstance(source, SensedSource) or source.timestamp is None
-        return frozenset(STAMP) if needs else frozenset()
+        beats = {"_beat"} if isinstance(source, StreamSource) and source.beats else set()
+        return frozenset({"_t", "_i", "_n"} | beats) if needs else frozenset(beats)
 
 
 def summed_columns(query: Operator) -> list[tuple[StreamSource, int]]:
@@ -141,10 +142,11 @@ def measured_times(
         else:
             first = F.min(F.when(seen, F.struct("t", "i")))
             made += [first["t"].alias(f"first{n}"), first["i"].alias(f"index{n}")]
+        a_tuple = ~col("beat") if "beat" in moments_.columns else lit(True)
         made += [
             F.max(F.when(seen, col("t"))).alias(f"last{n}"),
-            F.count(F.when(seen, 1)).alias(f"rows{n}"),
-            F.count(F.when(early, 1)).alias(f"before{n}"),
+            F.count(F.when(seen & a_tuple, 1)).alias(f"rows{n}"),
+            F.count(F.when(early & a_tuple, 1)).alias(f"before{n}"),
         ]
     made.append(F.count(F.when(col("unmatched"), 1)).alias("unmatched"))
     for k in places:

@@ -10,6 +10,7 @@ from astralq.algebra.answers import CHANGE, STAMP
 from astralq.algebra.set_aside import SetAside
 from astralq.model.values import Values
 from astralq.schema import Attribute
+from astralq.timeline import BatchId, Instant
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -29,6 +30,7 @@ class Answer:
     rows: Iterable[Values]
     frame: DataFrame | None = None
     set_aside: tuple[SetAside, ...] = ()
+    observed: tuple[BatchId, Instant] | None = None  # from where to where its run observed
 
     def time_of(self, column: Attribute, time: str) -> str:
         """How a column's instants are printed: --time is about the answer's own t, not about attributes."""

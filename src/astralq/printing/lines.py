@@ -54,7 +54,7 @@ def lines_for(sink: Origin, answer: Answer) -> Iterator[str]:
     """What INSERT INTO writes to a file: json, or csv with a header only if OPTIONS (header = 'true') asks for it."""
     if sink.format != "csv":
         return json_lines([answer], "iso")
-    header = sink.option("header", "false").lower() == "true"
+    header = sink.progress or sink.option("header", "false").lower() == "true"
     return csv_lines([answer], "iso", header=header, sep=sink.option("sep", sink.option("delimiter", ",")))
 
 

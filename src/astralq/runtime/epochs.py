@@ -16,7 +16,6 @@ from dataclasses import dataclass, field, replace
 import pyarrow.parquet as pq  # type: ignore[import-untyped]
 from pyspark.sql import DataFrame, SparkSession
 
-from astralq.algebra.answers import answer_columns
 from astralq.algebra.sources import RelationSource
 from astralq.errors import AstralError, EngineError, EvaluationError
 from astralq.plan.aggregate.limbs import Range
@@ -32,9 +31,10 @@ from astralq.runtime.cohorts import Cohort, Intent, cohorts_of, common_namespace
 from astralq.runtime.ingest.epoch_input import EpochInput
 from astralq.runtime.ingest.log import BatchManifest, IngestLog
 from astralq.runtime.ingest.watermark import after_closing
+from astralq.runtime.publishing import progress_of, publish
 from astralq.runtime.queries import ContinuousQuery, QueryState, RunState, check_same, check_state, is_stored
 from astralq.runtime.sessions import Sessions
-from astralq.runtime.sinks import FileSink, Sink, Staged
+from astralq.runtime.sinks import FileSink, Sink
 from astralq.runtime.staging import blamed, stage
 from astralq.spark.epoch import Epoch, EpochQuery
 from astralq.spark.error_translation import translated_errors
@@ -279,6 +279,7 @@ class Epochs:
             new_rows=released,
             one_partition=rows + stored <= FEW,
             firsts=new.firsts,
+            told=new.told,
             facts=Facts(ranges=self._ranges(first, new)),
         )
         try:
@@ -394,11 +395,8 @@ class Epochs:
 
     def _publish(self, epoch: int, answers: dict[str, Part]) -> None:
         """Hands the answers of an epoch to the sinks, and notes it if all of them have one."""
-        for name, part in sorted(answers.items()):
-            if name in self.sinks:
-                columns = answer_columns(self.queries[name].operator)
-                self.sinks[name].publish(Staged(self.spark, self.folders.root, name, epoch, part, columns))
-        if all(name in self.sinks for name in answers):
+        progress = progress_of(self.queries, self.query_states, self.kept.metadata)
+        if publish(self.spark, self.folders.root, epoch, self.queries, self.sinks, answers, progress):
             self.folders.set_published(epoch)
 
     def started_at(self, name: str) -> Instant | None:

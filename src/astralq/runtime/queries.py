@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, fields, replace
 from functools import cached_property
 from pathlib import Path
 
 from astralq.algebra.base import Operator
+from astralq.algebra.digest import is_later
 from astralq.algebra.domain import Domain, Floor
 from astralq.algebra.serialize import FunctionInPlanError, UnknownPlanError, dumps, loads
 from astralq.algebra.sneeql import Scan
@@ -107,9 +108,12 @@ class ContinuousQuery:
         """What must not change while a checkpoint exists, in parts, so that an error can name the part that changed."""
         parts = {"query": str(self.operator), "start": "" if self.t0 is None else format_instant(self.t0)}
         for s in self.sources:
-            fields = {k: v for k, v in vars(s).items() if k not in ("schema", "readable", "children")}
-            parts[f"source {s.name}"] = ", ".join(f"{k}={v}" for k, v in sorted(fields.items()))
+            held = {f.name: getattr(s, f.name) for f in fields(s) if not is_later(f, getattr(s, f.name))}
+            held["digest"] = s.digest
+            parts[f"source {s.name}"] = ", ".join(f"{k}={v}" for k, v in sorted(held.items()))
         parts["sink"] = "" if self.sink is None else f"{self.sink.format} {self.sink.path} {self.sink.options}"
+        if self.sink is not None and self.sink.progress:
+            parts["sink"] += " WITH PROGRESS"
         return parts
 
 

@@ -14,9 +14,11 @@ from pathlib import Path
 from pyspark.errors import StreamingQueryException
 from pyspark.sql import DataFrame, SparkSession
 
+from astralq.algebra.answers import answer_columns
 from astralq.algebra.base import Kind
 from astralq.algebra.sources import NOTHING, RelationSource, SensedSource, Source, StreamSource
 from astralq.errors import AstralError, PlanError
+from astralq.io.declared import check_progress
 from astralq.runtime.checkpoint.folders import Folders
 from astralq.runtime.cohorts import Intent, TargetWatermark
 from astralq.runtime.epochs import Epochs
@@ -108,6 +110,8 @@ class ContinuousRun:
         """Adds a query, also to a run that is active, and starts the sources that are new."""
         if query.operator.kind is Kind.WINDOWS:
             raise PlanError("a stream of windows is not an answer", hint="stream it: RSTREAM(…)")
+        if query.sink is not None and query.sink.progress:
+            check_progress(query.sink, answer_columns(query.operator))
         if not re.fullmatch(r"[A-Za-z0-9_][A-Za-z0-9_.-]*", query.name):
             raise PlanError(f"{query.name!r} cannot be the name of a query", hint="use letters, digits, _, . and -")
         with self._steps:
@@ -196,6 +200,7 @@ class ContinuousRun:
             input_.files,
             change,
             input_.came,
+            isinstance(source, StreamSource) and source.progress,
         )
         made.append(log)
         log.load()
@@ -280,13 +285,19 @@ class ContinuousRun:
         lateness = source.lateness if isinstance(source, StreamSource) else NOTHING
         waits = not (isinstance(source, RelationSource) and log.caught_up)
         # The batch of a tick has the readings of all its sites.
-        beat = greatest if isinstance(source, SensedSource) else self._heartbeats.get(source.name)
+        beat = greatest if isinstance(source, SensedSource) else self._beat(log)
         if on_arrival(source) and greatest is not None and not taking:
             beat = Instant(now - 1)
         idle = idle_after(source, None if isinstance(source, SensedSource) else self.settings.idle)
         if not log.caught_up:
             arrived = clock()  # input is on its way, so the source is not idle
         return SourceProgress(greatest, arrived, lateness, idle, waits, beat)
+
+    def _beat(self, log: IngestLog) -> Instant | None:
+        """Up to where a source has said that it has no more tuples: in its rows, or by a handle."""
+        told = [Instant(m.beat) for m in list(log.manifests.values()) if m.beat is not None]
+        promised = self._heartbeats.get(log.name)
+        return max([*told, *([] if promised is None else [promised])], default=None)
 
     def _last_instant(self, query: ContinuousQuery, since: Instant | None) -> Instant:
         """The greatest timestamp of any source, where a batch run would end."""
@@ -295,6 +306,7 @@ class ContinuousRun:
         for source in query.coming:
             manifests = list(self.epochs.ingest_logs[source.name].manifests.values())
             instants += [m.last for m in manifests if m.last is not None]
+            instants += [Instant(m.beat) for m in manifests if m.beat is not None]
         stored = [s for s in query.sources if isinstance(s, RelationSource) and s.valid_from is not None]
         if stored:
             frames = {s.name: self.epochs.stored(query, s, self.spark) for s in stored}

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import errno
+import json
 import os
 import shutil
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Protocol, runtime_checkable
@@ -15,16 +16,29 @@ import pyarrow.parquet as pq  # type: ignore[import-untyped]
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812
 
-from astralq.algebra.sources import Origin
+from astralq.algebra.sources import POSITION, Origin
 from astralq.io.declared import check_sink
 from astralq.model.values import Values
 from astralq.runtime.checkpoint.records import sync_folder
 from astralq.runtime.checkpoint.tables import Part
 from astralq.schema import Attribute
 from astralq.spark.columns import col, lit
+from astralq.spark.sources.reading import arrow_type
+from astralq.timeline import BatchId, Instant, format_instant
+
+TextWriter = Callable[[Origin, Iterable[Values], tuple[Attribute, ...], Path], None]
+"""Writes rows to a file as a sink says: csv or json."""
 
 Callback = Callable[[DataFrame, int], None]
 """A user's function: called with the rows of an epoch, each with its place in the answer as _n, and its number."""
+
+
+@dataclass(frozen=True)
+class Progress:
+    """From where on, and up to where, a query has answered; both ends are closed."""
+
+    start: BatchId
+    until: Instant
 
 
 @dataclass(frozen=True)
@@ -37,16 +51,18 @@ class Staged:
     epoch: int
     part: Part
     columns: tuple[Attribute, ...]
+    progress: Progress | None = None  # for sinks WITH PROGRESS
 
     @property
     def frame(self) -> DataFrame:
         """The rows, each with its place _n in the answer."""
         return self.spark.read.parquet(*self.part.paths(self.root))
 
-    def rows(self) -> Iterator[Values]:
-        """The rows in order as plain values, without _n."""
+    def rows(self, *, positions: bool = False) -> Iterator[Values]:
+        """The rows in order as plain values; _n only where positions are wanted."""
+        names = [a.name for a in self.columns] + ([POSITION.name] if positions else [])
         for path in self.part.paths(self.root):
-            for batch in pq.ParquetFile(path).iter_batches(columns=[a.name for a in self.columns]):
+            for batch in pq.ParquetFile(path).iter_batches(columns=names):
                 columns = [_plain(c).to_pylist() for c in batch.columns]
                 yield from zip(*columns, strict=True)
 
@@ -64,13 +80,27 @@ class Sink(Protocol):
         """Publishes the rows of an epoch. After a crash the last epoch may be published again, with its number."""
 
 
+@runtime_checkable
+class Emitter(Sink, Protocol):
+    """A sink that also writes how far time has come, where an epoch has no answer (001 §8)."""
+
+    def advance(
+        self, spark: SparkSession, query: str, epoch: int, columns: tuple[Attribute, ...], progress: Progress
+    ) -> None: ...
+
+
 @dataclass(frozen=True)
 class FileSink:
-    """A folder with files for each epoch that has an answer, in order by name; each is renamed into place once."""
+    """A folder with files for each epoch that has an answer, in order by name; each is renamed into place once.
+
+    WITH PROGRESS every epoch has a file, with heartbeats behind its rows; for parquet they are in a file of their own,
+    which comes behind the others.
+    """
 
     folder: Path
     format: str
     write: Callable[[Staged, Path], None] | None = None  # for text; parquet files are linked from the checkpoint
+    beats: Callable[[Iterable[Values], tuple[Attribute, ...], Path], None] | None = None  # writes heartbeats as text
 
     def has_answers_of(self, query: str) -> bool:
         """Whether the folder has answers of a query of this name."""
@@ -92,6 +122,35 @@ class FileSink:
             _sync(temporary)
             temporary.replace(target)
         sync_folder(self.folder)
+        if staged.progress is not None and self.write is None:
+            self.advance(staged.spark, staged.query, staged.epoch, staged.columns, staged.progress)
+
+    def advance(
+        self, spark: SparkSession, query: str, epoch: int, columns: tuple[Attribute, ...], progress: Progress
+    ) -> None:
+        self.folder.mkdir(parents=True, exist_ok=True)
+        name = "" if self.beats is not None else "-progress"
+        target = self.folder / f"{query}-{epoch:010d}{name}.{self.format}"
+        if target.exists():
+            return
+        temporary = self.folder / f".{target.name}.new"
+        rows, shown = heartbeats(columns, progress), (*columns, POSITION)
+        if self.beats is not None:
+            self.beats(rows, shown, temporary)
+        else:
+            fields = [pa.field(a.name, arrow_type(a.type)) for a in shown]
+            arrays = [pa.array(list(c), f.type) for c, f in zip(zip(*rows, strict=True), fields, strict=True)]
+            pq.write_table(pa.Table.from_arrays(arrays, schema=pa.schema(fields)), temporary)
+        _sync(temporary)
+        temporary.replace(target)
+        sync_folder(self.folder)
+
+
+def heartbeats(columns: Sequence[Attribute], progress: Progress) -> list[Values]:
+    """The rows that say from where on, and up to where, there are all tuples."""
+    nothing = (None,) * (len(columns) - 2)
+    start, until = progress.start, progress.until
+    return [(start.t, start.i, *nothing, None), (until, 0, *nothing, None)]
 
 
 def _link(source: Path, target: Path) -> None:
@@ -119,17 +178,35 @@ class KafkaSink:
 
     topic: str
     options: tuple[tuple[str, str], ...]
+    emits: bool = False  # WITH PROGRESS: positions and heartbeats, all in one partition, as they have one order
 
     def publish(self, staged: Staged) -> None:
         df = staged.frame
         key = F.concat_ws(
             "/", lit(staged.query), F.unix_micros("t").cast("string"), col("i").cast("string"), col("_n").cast("string")
         )
-        shown = [col(f"`{c}`") for c in df.columns if c != "_n"]
+        shown = [col(f"`{c}`") for c in df.columns if c != "_n" or self.emits]
         value = F.to_json(F.struct(*shown), {"ignoreNullFields": "false", "timestampFormat": _ISO})
         # One task sends all rows: several would interleave within a partition of the topic.
         rows = df.coalesce(1).sortWithinPartitions("_n").select(key.alias("key"), value.alias("value"))
+        self._send(rows)
+        if staged.progress is not None:
+            self.advance(staged.spark, staged.query, staged.epoch, staged.columns, staged.progress)
+
+    def _send(self, rows: DataFrame) -> None:
+        rows = rows.withColumn("partition", lit(0)) if self.emits else rows
         rows.write.format("kafka").option("topic", self.topic).options(**dict(self.options)).save()
+
+    def advance(
+        self, spark: SparkSession, query: str, epoch: int, columns: tuple[Attribute, ...], progress: Progress
+    ) -> None:
+        names = [a.name for a in (*columns, POSITION)]
+        told = [
+            (f"{query}/progress", json.dumps({**dict.fromkeys(names), "t": format_instant(Instant(int(t))), "i": i}))
+            for t, i, *_ in heartbeats(columns, progress)
+            if isinstance(t, int)
+        ]
+        self._send(spark.createDataFrame(told, "key STRING, value STRING").coalesce(1))
 
 
 _ISO = "yyyy-MM-dd'T'HH:mm:ss.SSSSSSXXX"
@@ -145,11 +222,26 @@ class CallbackSink:
         self.callback(staged.frame.orderBy("_n"), staged.epoch)
 
 
-def sink_of(sink: Origin, folder: Path, text: Callable[[Origin, Staged, Path], None]) -> Sink:
+def sink_of(sink: Origin, folder: Path, text: TextWriter) -> Sink:
     """The sink that INSERT INTO names; `text` writes csv and json files."""
     check_sink(sink)
     if sink.format == "kafka":
-        return KafkaSink(sink.path, sink.options)
+        return KafkaSink(sink.path, sink.options, sink.progress)
     if sink.format == "parquet":
         return FileSink(folder / sink.path, "parquet")
-    return FileSink(folder / sink.path, sink.format, lambda staged, path: text(sink, staged, path))
+    return FileSink(
+        folder / sink.path,
+        sink.format,
+        lambda staged, path: text(sink, _text_rows(sink, staged), _text_columns(sink, staged), path),
+        lambda rows, columns, path: text(sink, rows, columns, path),
+    )
+
+
+def _text_columns(sink: Origin, staged: Staged) -> tuple[Attribute, ...]:
+    return (*staged.columns, POSITION) if sink.progress else staged.columns
+
+
+def _text_rows(sink: Origin, staged: Staged) -> Iterator[Values]:
+    yield from staged.rows(positions=sink.progress)
+    if staged.progress is not None:
+        yield from heartbeats(staged.columns, staged.progress)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Protocol
 
 from pyspark.sql import DataFrame, SparkSession
@@ -71,6 +71,7 @@ class Epoch:
     new_rows: int | None = None
     one_partition: bool = False
     firsts: Mapping[str, Instant] = field(default_factory=dict)  # first timestamps of sources, where they are known
+    told: Mapping[str, BatchId] = field(default_factory=dict)  # first heartbeats of sources
     facts: Facts = field(default_factory=Facts)
 
     def __post_init__(self) -> None:
@@ -122,7 +123,7 @@ class Epoch:
             for source, start in started_sources(query, q.t0, sensed=True):
                 key = (source.name, start)
                 first = self.firsts.get(source.name)
-                batched = isinstance(source, StreamSource) and source.batch_by is not None
+                batched = isinstance(source, StreamSource) and (source.batch_by is not None or source.progress)
                 if first is not None and first >= start and not batched:
                     self.facts.times[key] = Times(BatchId(first, 0))
                 elif (table := moments(source, scanned(source, self.facts.stamp(source)))) is not None:
@@ -130,6 +131,11 @@ class Epoch:
         measured = Execution(self.given, self.session).measure([a.table for a in asked.values()])
         for one, rows in zip(asked.values(), measured, strict=True):
             learn(self.facts, one, rows[0])
+        for (name, start), times in list(self.facts.times.items()):
+            beat = self.told.get(name)
+            if beat is not None and start <= beat.t <= self.until:
+                began = beat if times.first is None else min(times.first, beat)
+                self.facts.times[name, start] = replace(times, first=began)
 
     def answer(self, plan: Plan) -> DataFrame | None:
         """What is added to an answer; the state that it needs is written."""

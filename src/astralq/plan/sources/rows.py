@@ -15,8 +15,9 @@ from astralq.plan.sources.stamps import failing, moment, required
 from astralq.plan.table import Scan, Table
 from astralq.timeline import Instant
 
-STAMP = ("_t", "_i", "_n")
-"""The columns with which rows may bring their own timestamp, batch index and position."""
+STAMP = ("_t", "_i", "_n", "_beat")
+"""The columns with which rows may bring their own timestamp, batch index and position, and say that they are
+heartbeats: no tuples, but how far time has come."""
 
 
 def scanned(source: Source, stamp: Collection[str]) -> Scan:
@@ -41,6 +42,8 @@ def bounded(source: Source, rows: Table, t0: Instant | None, until: Instant | No
 def received(source: StreamSource | SensedSource, rows: Table) -> StreamTable:
     """003's receive: the tuples with their stamps, not numbered yet."""
     schema = source.declared
+    if "_beat" in rows.columns:
+        rows = rows.where(~col("_beat"))
     if isinstance(source, SensedSource) or source.timestamp is None:
         return _stamped_already(source, rows)
     t = moment(source, source.timestamp)
@@ -104,13 +107,27 @@ def stored(source: RelationSource, rows: Table) -> RelationTable:
     return RelationTable(relation, schema, phi, one_batch=True, append_only=source.valid_to is None)
 
 
+def _heartbeats(source: StreamSource | SensedSource, rows: Table) -> Table:
+    """How far heartbeats say that time has come, as t and i."""
+    assert isinstance(source, StreamSource)
+    missing = f"a heartbeat of stream {source.name} has no timestamp"
+    own = source.timestamp is None
+    t = col("_t").cast("bigint") if own else moment(source, str(source.timestamp))
+    i = F.coalesce(col("_i"), lit(0)).cast("bigint") if own and "_i" in rows.columns else long(0)
+    return rows.select(required(t, missing).alias("t"), i.alias("i"), lit(True).alias("beat"))
+
+
 def moments(source: Source, rows: Table) -> Table | None:
     """The batch identifiers of a source's rows as t and i, and with each whether it is a change '-' that finds
     nothing; None for a relation that does not change."""
     usual, zero = lit(False).alias("unmatched"), long(0).alias("i")
     if not isinstance(source, RelationSource):
         stream = received(source, rows)
-        return stream.rows.with_columns({"i": stream.batch.index, "unmatched": usual})
+        tuples: Table = stream.rows.with_columns({"i": stream.batch.index, "unmatched": usual})
+        if "_beat" not in rows.columns:
+            return tuples
+        beats = _heartbeats(source, rows.where(col("_beat")))
+        return tuples.with_column("beat", lit(False)).union(beats.with_column("unmatched", usual), missing=True)
     if source.validity is Validity.CHANGES:
         return changes.moments(source, rows).with_column("i", zero)
     names = [n for n in (source.valid_from, source.valid_to) if n is not None]

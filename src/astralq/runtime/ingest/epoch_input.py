@@ -10,7 +10,7 @@ from pyspark.sql import DataFrame, SparkSession
 
 from astralq.plan.aggregate.limbs import Range
 from astralq.runtime.ingest.log import BatchManifest, IngestLog
-from astralq.timeline import Instant
+from astralq.timeline import BatchId, Instant
 
 
 @dataclass(frozen=True)
@@ -44,6 +44,17 @@ class EpochInput:
                 merged = merged.with_(m.ranges[attribute])
             ranges[attribute] = merged
         return ranges
+
+    @property
+    def told(self) -> dict[str, BatchId]:
+        """Of each source that has heartbeats, the first one: there time began."""
+        found = {}
+        for name, log in self.logs.items():
+            seen = [m for m in list(log.manifests.values()) if m.batch <= self.offsets[name]]
+            beats = [m.told for m in seen if m.told is not None]
+            if beats:
+                found[name] = min(BatchId(Instant(t), i) for t, i in beats)
+        return found
 
     @property
     def firsts(self) -> dict[str, Instant]:

@@ -8,7 +8,7 @@ from __future__ import annotations
 import glob
 import re
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache, reduce
 from pathlib import Path
 
@@ -28,6 +28,7 @@ from astralq.runtime.ingest.log import PROBLEM, ROW, clock
 from astralq.schema import Schema
 from astralq.spark.columns import col, lit, spark_column
 from astralq.spark.sources.files import read_some
+from astralq.spark.sources.progress import stamps
 from astralq.spark.sources.reading import Reading, from_rows, of_text, sure
 from astralq.timeline import Duration, Instant, duration
 
@@ -89,11 +90,17 @@ def open_input(spark: SparkSession, source: Source, folder: Path, last: Callable
             stream, rows = _files(spark, source, origin, folder)
         case "kafka":
             stream, rows, further = *_kafka(spark, source, origin), ("_n",)
+            if isinstance(source, StreamSource) and source.progress and origin.option("value", "json") != "json":
+                raise DataError(f"the {described(source)} WITH PROGRESS has values in json", hint="leave out value")
         case "rate":
             stream, rows = _rate(spark, source, origin)
         case _:
             stream, rows = None, _callable(source, origin, folder)
-    files = _files_of(source) if origin.format == "parquet" and not on_arrival(source) else None
+    beats = isinstance(source, StreamSource) and source.beats
+    if isinstance(source, StreamSource) and source.progress:
+        further = ("_i", "_n")
+    linked = origin.format == "parquet" and not on_arrival(source) and not beats
+    files = _files_of(source) if linked else None
     came = _came if origin.format in ("csv", "json", "parquet") else None
     stamped = _stamped(source, rows, last, further)
     return Input(stream, stamped, log_schema(spark, source, *further), doubles, files, came)
@@ -111,18 +118,40 @@ def _stamped(source: Source, read: Read, last: Callable[[], Instant], further: t
 
 def on_arrival(source: Source | SensedSource) -> bool:
     """Whether tuples get their timestamps on arrival."""
-    return isinstance(source, StreamSource) and source.timestamp is None
+    return isinstance(source, StreamSource) and source.timestamp is None and not source.progress
 
 
 def _with_times(source: Source, rows: DataFrame, arrived: Column | None, further: tuple[str, ...] = ()) -> DataFrame:
-    rows = rows.withColumn(PROBLEM, F.coalesce(col(PROBLEM), spark_column(stamp_problem(source))))
+    beat: tuple[str, ...] = ()
+    if isinstance(source, StreamSource) and source.beats:
+        rows, beat = _unpacked(source, rows), ("_beat",)
+    if isinstance(source, StreamSource) and source.progress:
+        wrong = F.when(col("_t").isNull(), lit("it has no 't', so no timestamp"))
+        rows = rows.withColumn(PROBLEM, F.coalesce(col(PROBLEM), wrong))
+        values = [col(f"c{k}").alias(a.name) for k, a in enumerate(source.declared)]
+        return rows.select(*values, "_t", *further, *beat, PROBLEM, ROW)
+    # A heartbeat has a timestamp, and no other attribute.
+    problem = spark_column(stamp_problem(source))
+    if beat and isinstance(source, StreamSource):
+        of_beat = spark_column(stamp_problem(replace(source, batch_by=None)))
+        problem = F.when(col("_beat"), of_beat).otherwise(problem)
+    rows = rows.withColumn(PROBLEM, F.coalesce(col(PROBLEM), problem))
     name = source.timestamp if isinstance(source, StreamSource) else source.at
     if arrived is None:
         assert name is not None
         arrived = spark_column(moment(source, name))
     values = [col(f"c{k}").alias(a.name) for k, a in enumerate(source.declared)]
     t = F.when(col(PROBLEM).isNull(), arrived).cast("bigint").alias("_t")
-    return rows.select(*values, t, *further, PROBLEM, ROW)
+    return rows.select(*values, t, *further, *beat, PROBLEM, ROW)
+
+
+def _unpacked(source: StreamSource, rows: DataFrame) -> DataFrame:
+    """Rows of files as those of a stream: c0, c1, … are its attributes, and the transport's columns have names."""
+    place = {a.name: k for k, a in enumerate(source.physical)}
+    values = [col(f"c{place[a.name]}").alias(f"c{k}") for k, a in enumerate(source.declared)]
+    made = stamps(source, lambda name: col(f"c{place[name]}"))
+    own = [col("_n")] if "_n" in rows.columns and not source.progress else []
+    return rows.select(*values, *own, *(c.alias(n) for n, c in made.items()), PROBLEM, ROW)
 
 
 # Files
@@ -195,7 +224,7 @@ def _files_of(source: Source) -> Files:
 
 def _nothing(spark: SparkSession, source: Source) -> DataFrame:
     """No rows, with the columns that a reader gives."""
-    types = [f"c{k} {spark_type(a.type)}" for k, a in enumerate(source.declared)]
+    types = [f"c{k} {spark_type(a.type)}" for k, a in enumerate(source.physical)]
     return spark.createDataFrame([], ", ".join([*types, f"{PROBLEM} string", f"{ROW} string"]))
 
 
@@ -214,7 +243,7 @@ def _kafka(spark: SparkSession, source: Source, origin: Origin) -> tuple[DataFra
     def read(df: DataFrame, batch: int) -> DataFrame:
         # Ordered by partition, then by offset.
         numbered = df.withColumn("_n", col("partition").cast("bigint") * lit(2**48) + col("offset"))
-        return _lines(numbered, source.declared, form, sep)
+        return _lines(numbered, source.physical, form, sep)
 
     return stream, read
 
@@ -266,8 +295,8 @@ def _callable(source: Source, origin: Origin, folder: Path) -> Read:
     """The rows that a Python callable returns, as one batch."""
 
     def read(df: DataFrame, batch: int) -> DataFrame:
-        rows = from_rows(df.sparkSession, called(origin, source.declared, folder), source.declared)
-        values = [col(f"`{a.name}`").alias(f"c{k}") for k, a in enumerate(source.declared)]
+        rows = from_rows(df.sparkSession, called(origin, source.physical, folder), source.physical)
+        values = [col(f"`{a.name}`").alias(f"c{k}") for k, a in enumerate(source.physical)]
         return rows.select(*values, lit(None).cast("string").alias(PROBLEM), lit(None).cast("string").alias(ROW))
 
     return read

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa  # type: ignore[import-untyped]
 import pyarrow.dataset as ds  # type: ignore[import-untyped]
 import pyarrow.parquet as pq  # type: ignore[import-untyped]
-from pyspark.sql import DataFrame, Observation, SparkSession
+from pyspark.sql import DataFrame, Observation, SparkSession, Window
 from pyspark.sql import functions as F  # noqa: N812
 from pyspark.sql.streaming import StreamingQuery
 from pyspark.sql.types import StructType
@@ -29,7 +29,7 @@ from astralq.runtime.checkpoint.failpoints import failpoint
 from astralq.runtime.checkpoint.folders import Folders
 from astralq.runtime.checkpoint.records import CorruptRecordError, Record, numbers, read_record, write_record
 from astralq.runtime.sessions import LARGE
-from astralq.spark.columns import col, spark_column
+from astralq.spark.columns import col, lit, spark_column
 from astralq.timeline import Instant
 
 if TYPE_CHECKING:
@@ -60,11 +60,16 @@ class BatchManifest:
     linked: bool = False  # the batch is hard links to the source's own files, not a copy of their rows
     deletions: int = 0  # rows of a change log that are a '-'
     came: tuple[int, ...] = ()  # when each file of it came; empty where it is not made of files
+    beat: int | None = None  # up to where its heartbeats say that there are all tuples
+    told: tuple[int, int] | None = None  # its first heartbeat, as (t, i)
+    position: int | None = None  # the greatest position that an emitter has written, in it or before
 
     @staticmethod
     def from_record(record: Record) -> BatchManifest:
         ranges = {name: Range(*r) for name, r in record["ranges"].items()}
-        return BatchManifest(**{**record, "ranges": ranges, "came": tuple(record.get("came", ()))})
+        told = record.get("told")
+        tuples = {"came": tuple(record.get("came", ())), "told": None if told is None else (told[0], told[1])}
+        return BatchManifest(**{**record, "ranges": ranges, **tuples})
 
     @property
     def record(self) -> Record:
@@ -86,6 +91,7 @@ class IngestLog:
     files: Files | None = None
     change: str | None = None  # the attribute of a change log that says '+' or '-'
     came: Callable[[DataFrame], Sequence[Instant]] | None = None  # when the files of a batch came
+    emitted: bool = False  # whether its rows bring positions, by which each is taken once
     manifests: dict[int, BatchManifest] = field(default_factory=dict)
     query: StreamingQuery | None = None
     failure: BaseException | None = None
@@ -119,17 +125,32 @@ class IngestLog:
         failpoint("batch manifest written", batch)
         self.manifests[batch] = manifest
         self.taking = False
-        if manifest.rows or manifest.rejected:
+        if manifest.rows or manifest.rejected or manifest.beat is not None:
             self.wake.set()
 
     def _write(self, df: DataFrame, batch: int) -> BatchManifest:
+        linked = self._link(df, batch)
+        rows = self.read(df, batch) if linked is None else linked
         good = col(PROBLEM).isNull()
+        beats = "_beat" in rows.columns
+        # A heartbeat is no row of the log.
+        a_tuple, a_beat = (good & ~col("_beat"), good & col("_beat")) if beats else (good, lit(False))
         metrics = [
-            F.count(F.when(good, 1)).alias("good"),
+            F.count(F.when(a_tuple, 1)).alias("good"),
             F.count(F.when(~good, 1)).alias("bad"),
-            F.min("_t").alias("first"),
-            F.max("_t").alias("last"),
+            F.min(F.when(a_tuple, col("_t"))).alias("first"),
+            F.max(F.when(a_tuple, col("_t"))).alias("last"),
         ]
+        if beats:
+            index = col("_i") if self.emitted else lit(0).cast("bigint")
+            metrics += [
+                F.max(F.when(a_beat, col("_t"))).alias("beat"),
+                F.min(F.when(a_beat, col("_t"))).alias("told"),
+                F.min_by(F.when(a_beat, index), F.when(a_beat, col("_t"))).alias("told_index"),
+            ]
+        if self.emitted:
+            rows = self._once(rows)
+            metrics.append(F.max(F.when(a_tuple, col("_n"))).alias("position"))
         if self.change is not None:
             is_deletion = col(f"`{self.change}`").cast("string").isin("-", "false")
             metrics.append(F.count(F.when(good & is_deletion, 1)).alias("deletions"))
@@ -137,14 +158,11 @@ class IngestLog:
             value = plan_functions.when(plan.col(PROBLEM).is_null(), plan.col(f"`{name}`"))
             metrics += [spark_column(c) for c in range_columns(value, f"r{k}_")]
         measured: Mapping[str, Any]
-        linked = self._link(df, batch)
         if linked is not None:
-            rows = linked
             measured = rows.agg(*metrics).collect()[0].asDict()
         else:
-            rows = self.read(df, batch)
             seen = Observation()
-            observed = rows.observe(seen, *metrics).where(good)
+            observed = rows.observe(seen, *metrics).where(a_tuple)
             target = self.folders.batch(self.name, batch)
             observed.select(*(col(f"`{n}`") for n in self.schema.names)).write.mode("overwrite").parquet(str(target))
             measured = seen.get
@@ -164,7 +182,24 @@ class IngestLog:
             linked is not None,
             measured["deletions"] if self.change is not None else 0,
             () if self.came is None else tuple(self.came(df)),
+            measured.get("beat"),
+            (measured["told"], measured["told_index"]) if measured.get("told") is not None else None,
+            self._position(measured.get("position")),
         )
+
+    def _position(self, new: int | None = None) -> int | None:
+        """The greatest position that an emitter has written up to now; the last manifest always stays."""
+        known = [m.position for m in list(self.manifests.values()) if m.position is not None]
+        return max([*known, *([] if new is None else [new])], default=None)
+
+    def _once(self, rows: DataFrame) -> DataFrame:
+        """Without tuples that came before: an emitter sends its last epoch again after a crash, with the same
+        positions."""
+        seen = self._position()
+        kept = rows.where(col("_n").isNull() | (col("_n") > (-1 if seen is None else seen)))
+        first = Window.partitionBy("_n").orderBy(lit(0))
+        numbered = kept.withColumn("_copy", F.when(col("_n").isNull(), 1).otherwise(F.row_number().over(first)))
+        return numbered.where(col("_copy") == 1).drop("_copy")
 
     def _link(self, df: DataFrame, batch: int) -> DataFrame | None:
         """The rows of a large batch of files that can be read again; None if it is not one.

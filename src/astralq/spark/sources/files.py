@@ -28,6 +28,7 @@ from astralq.io.formats import File
 from astralq.io.options import LISTING, charset, check_option_names, given
 from astralq.io.parquet import READ_AS, parquet_types
 from astralq.schema import Schema
+from astralq.spark.sources.progress import unpacked_frame
 from astralq.spark.sources.reading import (
     FILE,
     HINT,
@@ -64,8 +65,13 @@ def read_frame(spark: SparkSession, source: StreamSource | RelationSource, folde
 
     Relative paths are looked for in the folder, which is the query file's, then in the current one.
     """
+    df = _physical_frame(spark, source, folder)
+    return unpacked_frame(source, df) if isinstance(source, StreamSource) and source.beats else df
+
+
+def _physical_frame(spark: SparkSession, source: StreamSource | RelationSource, folder: Path) -> DataFrame:
     origin = stored_origin(source)
-    schema = source.declared
+    schema = source.physical
     if origin.format == "python":
         return from_rows(spark, called(origin, schema, folder), schema)
     check_option_names(origin, described(source))
@@ -92,7 +98,7 @@ def read_some(
 ) -> tuple[DataFrame | None, dict[Path, str]]:
     """The rows of some of a source's files, with what is wrong with them (`Reading.with_problems`); None if there are
     none. Files that cannot be read as a whole are left out, with the reason."""
-    origin, schema = stored_origin(source, arriving=True), source.declared
+    origin, schema = stored_origin(source, arriving=True), source.physical
 
     def read(chosen: Sequence[Path]) -> list[DataFrame]:
         place = _Place(tuple(map(_escaped, chosen)), tuple(File(p, str(p)) for p in chosen))

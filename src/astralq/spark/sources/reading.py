@@ -12,7 +12,7 @@ from pyspark.sql import functions as F  # noqa: N812  # as everywhere in Spark's
 
 from astralq.io.formats import NUMBER_AS_TIME
 from astralq.io.parquet import INTEGRAL, article, mismatch
-from astralq.schema import Attribute, Schema
+from astralq.schema import Attribute, Schema, Type
 from astralq.timeline import MAX_INSTANT, MIN_INSTANT
 
 MARK = "astralq"
@@ -186,6 +186,16 @@ def from_rows(spark: SparkSession, rows: Sequence[Sequence[Any]], schema: Schema
     """Typed rows of the model's, through Arrow: instants are microseconds there too."""
     import pyarrow as pa  # type: ignore[import-untyped]
 
+    columns = [pa.array([row[k] for row in rows], arrow_type(a.type)) for k, a in enumerate(schema)]
+    return spark.createDataFrame(pa.table(columns, names=list(schema.names)))
+
+
+def arrow_type(type_: Type) -> Any:
+    """The type of a column in Arrow: instants are in microseconds UTC."""
+    import pyarrow as pa
+
+    if type_.name == "DECIMAL":
+        return pa.decimal128(type_.precision, type_.scale)
     types = {
         "INT": pa.int32(),
         "BIGINT": pa.int64(),
@@ -194,9 +204,4 @@ def from_rows(spark: SparkSession, rows: Sequence[Sequence[Any]], schema: Schema
         "BOOLEAN": pa.bool_(),
         "TIMESTAMP": pa.timestamp("us", tz="UTC"),
     }
-    columns = []
-    for k, a in enumerate(schema):
-        decimal = a.type.name == "DECIMAL"
-        type_ = pa.decimal128(a.type.precision, a.type.scale) if decimal else types[a.type.name]
-        columns.append(pa.array([row[k] for row in rows], type_))
-    return spark.createDataFrame(pa.table(columns, names=list(schema.names)))
+    return types[type_.name]
