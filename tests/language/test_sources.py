@@ -6,7 +6,8 @@ import pytest
 
 from astralq.algebra.base import Operator
 from astralq.algebra.sources import Origin, RelationSource, SensedSource, StartedAt, StreamSource
-from astralq.language import read_script
+from astralq.language import ScriptError, read_script
+from astralq.language.printer import print_script
 from astralq.model import Data
 from astralq.schema import Location, schema
 from astralq.timeline import duration, instant
@@ -215,3 +216,31 @@ def test_an_options_name_may_have_dots_as_in_spark() -> None:
     (source,) = [op for op in script.queries[0].operator.walk() if isinstance(op, StreamSource)]
     assert source.origin is not None
     assert dict(source.origin.options) == {"kafka.bootstrap.servers": "here:9092", "kafka.group.id": "g"}
+
+
+def test_sites_may_be_what_a_relation_holds() -> None:
+    text = """CREATE RELATION watched (id INT) FROM csv 'w.csv';
+    CREATE STREAM road (site INT, time TIMESTAMP, temp INT)
+      SENSED EVERY 1 MINUTE AT SITES (SELECT id FROM watched WHERE id > 3) FROM python 'm:c';
+    SELECT temp FROM road;"""
+    operator = read_script(text).queries[0].operator
+    road = next(op for op in operator.walk() if isinstance(op, SensedSource))
+    assert road.designation is not None
+    assert str(road.designation.relation).splitlines()[0] == "PROJECT id"
+    assert read_script(print_script(operator)).queries[0].operator == operator
+
+
+@pytest.mark.parametrize(
+    ("sites", "message"),
+    [
+        ("SELECT id, name FROM watched", "the sites have 2 attributes"),
+        ("SELECT name FROM watched", "the sites are STRING, and 'site' is INT"),
+        ("SELECT id FROM s", "the sites are a stream"),
+    ],
+)
+def test_sites_are_one_attribute_of_a_relation(sites: str, message: str) -> None:
+    text = f"""CREATE RELATION watched (id INT, name STRING) FROM csv 'w.csv';
+    CREATE STREAM s (id INT, ts TIMESTAMP) FROM csv 's.csv' TIMESTAMP BY ts;
+    CREATE STREAM road (site INT, time TIMESTAMP) SENSED EVERY 1 MINUTE AT SITES ({sites}) FROM python 'm:c';"""
+    with pytest.raises(ScriptError, match=message):
+        read_script(text)

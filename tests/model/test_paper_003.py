@@ -437,3 +437,19 @@ def test_dstream_takes_away_first_occurrences() -> None:
     """[003 dStream] [x, y, x] \\ [x, z, z] = [y, x]."""
     data: Data = {"S": single(("x", 1), ("y", 2), ("x", 3), ("x", 4), ("z", 5), ("z", 6))}
     assert answer(LETTERS.windows(2, 0, 3).dstream(), data) == [(6, 0, "y"), (6, 0, "x")]
+
+
+def test_only_the_sites_that_a_relation_holds_at_a_tick_are_asked() -> None:
+    """[001 D5] "Designation": sites appear and go; at their tick changes count already."""
+    watched = relation("watched", "op STRING, at TIMESTAMP, id INT", change="op", at="at")
+    road = sensed("road", "site INT, time TIMESTAMP, temp INT", every="1 min", sites=watched)
+    asked: list[tuple[int, int]] = []
+
+    def measure(site: int, t: int) -> tuple[int]:
+        asked.append((site, t // 60_000_000))
+        return (site * 10,)
+
+    log = [("+", sec(0), 2), ("+", sec(0), 1), ("-", sec(60), 2), ("+", sec(110), 3)]
+    found = answer(road.select("site, temp"), {"road": measure, "watched": log}, t0=0, until=120)
+    assert found == [(0, 0, 1, 10), (0, 0, 2, 20), (60, 0, 1, 10), (120, 0, 1, 10), (120, 0, 3, 30)]
+    assert asked == [(1, 0), (2, 0), (1, 1), (1, 2), (3, 2)]

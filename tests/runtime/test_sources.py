@@ -314,6 +314,73 @@ def test_a_sensor_is_asked_once_at_every_tick_and_a_broken_or_slow_one_stops_no_
     assert "took longer than 2 s" in rejected
 
 
+COUNTED = """
+import pathlib
+def measure(site, t):
+    with open(pathlib.Path(__file__).parent / "calls.txt", "a") as f:
+        f.write(f"{site} {t}\\n")
+    return (site * 1.5,)
+"""
+
+
+def test_only_the_designated_sensors_are_asked_and_they_may_come_and_go(spark: SparkSession, tmp_path: Path) -> None:
+    """[001 D5] "Data from sensors" of a relation: a log of changes says which, while the run goes on."""
+    (tmp_path / "counting_sensor.py").write_text(COUNTED)
+    (tmp_path / "watched").mkdir()
+    began = time.time_ns() // 1_000_000_000
+
+    def log(number: int, *changes: tuple[str, int, int]) -> None:
+        lines = "".join(f"{op},{site},{at}\n" for op, site, at in changes)
+        (tmp_path / "watched" / f"{number}.csv").write_text(lines)
+
+    log(1, ("+", 1, 0), ("+", 2, 0))
+    text = (
+        "CREATE RELATION watched (op STRING, site INT, at BIGINT) FROM csv 'watched' "
+        "CHANGES BY op AT at UNIT SECONDS;\n"
+        "CREATE STREAM road (site INT, time TIMESTAMP, temp DOUBLE) SENSED EVERY 1 SECOND "
+        "AT SITES (SELECT site FROM watched) FROM python 'counting_sensor:measure';\n"
+        "SELECT site, temp FROM road;"
+    )
+    out: list[tuple[object, ...]] = []
+    handle = Engine(spark).start(
+        text,
+        checkpoint=tmp_path / "c",
+        folder=tmp_path,
+        sink=lambda df, _: out.extend(tuple(r) for r in df.collect()),
+    )
+
+    def calls() -> list[tuple[int, int]]:
+        path = tmp_path / "calls.txt"
+        lines = path.read_text().splitlines() if path.exists() else []
+        return [(int(site), int(t) // 1_000_000) for site, t in (line.split() for line in lines)]
+
+    wait_until(lambda: {1, 2} <= {site for site, _ in calls()})
+    leaves = max(t for _, t in calls()) + 4
+    log(2, ("-", 1, leaves), ("-", 2, leaves), ("+", 3, leaves + 2))
+    wait_until(lambda: any(site == 3 for site, _ in calls()) and any(r[2] == 3 for r in out))
+    handle.stop()
+    asked: dict[int, list[int]] = {}
+    for site, t in calls():
+        asked.setdefault(site, []).append(t)
+    assert began <= min(asked[1])
+    assert max(asked[1]) < leaves
+    assert max(asked[2]) < leaves
+    assert min(asked[3]) >= leaves + 2
+    assert set(Counter(calls()).values()) == {1}
+
+
+def test_sites_that_a_stream_designates_are_not_known_when_a_sensor_is_asked(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    (tmp_path / "counting_sensor.py").write_text(COUNTED)
+    text = (
+        S + "CREATE STREAM road (site INT, time TIMESTAMP, temp DOUBLE) SENSED EVERY 1 SECOND "
+        "AT SITES (SELECT k FROM s [PARTITION BY k ROWS 1]) FROM python 'counting_sensor:measure'; SELECT * FROM road;"
+    )
+    with pytest.raises(DataError, match="not known when a sensor is asked"):
+        Engine(spark).start(text, checkpoint=tmp_path / "c", folder=tmp_path, sink=lambda *_: None)
+
+
 def test_a_query_with_a_new_source_joins_a_run_and_another_leaves_it(spark: SparkSession, tmp_path: Path) -> None:
     found = live(spark, tmp_path, S)
     found.feed("s", ["1,1,1", "1,2,3"])

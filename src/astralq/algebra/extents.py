@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from astralq.algebra.fluent import Columns, RelationQuery, StreamQuery
-from astralq.algebra.sources import RelationSource, SensedSource, StreamSource
+from astralq.algebra.sources import Designation, RelationSource, SensedSource, StreamSource
 from astralq.expr.parse import split_list
 from astralq.schema import Location, Schema, Value, schema
 from astralq.timeline import duration
@@ -41,14 +41,24 @@ def stream(
 
 
 def sensed(
-    name: str, attributes: str | Schema, *, every: str, sites: Iterable[Value], site: str = "site", time: str = "time"
+    name: str,
+    attributes: str | Schema,
+    *,
+    every: str,
+    sites: Iterable[Value] | RelationQuery,
+    site: str = "site",
+    time: str = "time",
 ) -> StreamQuery:
-    """A pulled stream: each site is measured every period (003's sensed extents).
+    """A pulled stream: each site is measured every period (003's sensed extents); the sites are a list, or those that a
+    relation holds at the tick (001 §2.2).
 
     >>> sensed("road", "site INT, time TIMESTAMP, temp INT", every="1 min", sites=[1, 2, 3, 4])
     SENSED road EVERY 1 MINUTE AT SITES (1, 2, 3, 4)
     """
-    return StreamQuery(SensedSource(name, schema(attributes), duration(every), tuple(sites), site, time))
+    designated = Designation(sites.operator) if isinstance(sites, RelationQuery) else None
+    listed = () if isinstance(sites, RelationQuery) else tuple(sites)
+    source = SensedSource(name, schema(attributes), duration(every), listed, site, time, None, designated)
+    return StreamQuery(source)
 
 
 def relation(

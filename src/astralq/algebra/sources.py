@@ -154,9 +154,28 @@ class StreamSource(Operator):
         return f"STREAM {self.name}"
 
 
+@dataclass(frozen=True)
+class Designation:
+    """The relation that says at each tick which sites are asked (001 §2.2, D5); it is no part of the query that reads
+    their stream."""
+
+    relation: Operator
+
+    @property
+    def site(self) -> Attribute:
+        return self.relation.schema.attributes[0]
+
+
+SOME_SITES = 100
+"""How many sites a designated stream is taken to have."""
+
+
 @dataclass(frozen=True, repr=False)
 class SensedSource(Operator):
-    """A pulled stream: each site is measured at t0 + k·every, in the order of the sites (003's acquire)."""
+    """A pulled stream: each site is measured at t0 + k·every, in the order of the sites (003's acquire).
+
+    The sites are a list, or those that a relation holds at the tick, in its order.
+    """
 
     name: str
     declared: Schema
@@ -165,6 +184,12 @@ class SensedSource(Operator):
     site: str
     time: str
     origin: Origin | None = None
+    designation: Designation | None = field(default=None, metadata=LATER)
+
+    @property
+    def size(self) -> int:
+        """How many sites it has, or about how many."""
+        return len(self.sites) if self.designation is None else SOME_SITES
 
     @property
     def kind(self) -> Kind:
@@ -184,7 +209,9 @@ class SensedSource(Operator):
                 f"stream {self.name} is sensed every {format_duration(self.every)}",
                 hint="the acquisition interval is longer than nothing",
             )
-        if not self.sites or len(set(self.sites)) != len(self.sites):
+        if self.designation is not None:
+            self._check_designation(self.designation)
+        elif not self.sites or len(set(self.sites)) != len(self.sites):
             raise PlanError(f"stream {self.name}: the sites {self.sites} are not a list of different sites")
         site = self.declared[self.site]
         wrong = [s for s in self.sites if s is None or not fits(s, site.type)]
@@ -192,6 +219,21 @@ class SensedSource(Operator):
             raise PlanError(f"stream {self.name}: the site {wrong[0]!r} does not fit {site}")
         if self.site.lower() == self.time.lower():
             raise PlanError(f"stream {self.name}: {self.site!r} is both the site and the time")
+
+    def _check_designation(self, designation: Designation) -> None:
+        found = designation.relation
+        what = f"stream {self.name}: the sites"
+        if found.kind is not Kind.RELATION:
+            raise PlanError(
+                f"{what} are a {found.kind.value}", hint="AT SITES takes a relation: give its stream a window"
+            )
+        if len(found.schema) != 1:
+            raise PlanError(f"{what} have {len(found.schema)} attributes", hint="AT SITES (SELECT site FROM …)")
+        wanted = self.declared[self.site]
+        if designation.site.type != wanted.type:
+            raise PlanError(
+                f"{what} are {designation.site.type}, and {wanted.name!r} is {wanted.type}", hint="CAST them"
+            )
 
     @property
     def measured(self) -> tuple[str, ...]:
@@ -202,6 +244,8 @@ class SensedSource(Operator):
     @property
     def label(self) -> str:
         sites = ", ".join(map(str, self.sites))
+        if self.designation is not None:
+            sites = " ← ".join(op.label for op in self.designation.relation.walk())
         return f"SENSED {self.name} EVERY {format_duration(self.every)} AT SITES ({sites})"
 
 

@@ -13,7 +13,8 @@ from typing import TYPE_CHECKING, Any, Protocol
 from astralq.algebra.answers import answer_columns
 from astralq.algebra.base import Kind, Operator
 from astralq.algebra.observation import check_ends
-from astralq.algebra.sources import RelationSource, SensedSource, StreamSource, sources_of
+from astralq.algebra.sources import Designation, RelationSource, SensedSource, StreamSource, sources_of
+from astralq.algebra.streamers import RStream
 from astralq.cli.answers import Question
 from astralq.cli.scripts import shown
 from astralq.errors import AstralError, DataError
@@ -22,7 +23,7 @@ from astralq.io.formats import SUFFIXES
 from astralq.io.parquet import footers
 from astralq.model import run, set_aside, state
 from astralq.model.run import observe
-from astralq.model.sources import acquire
+from astralq.model.sources import Sites, acquire
 from astralq.model.values import Values
 from astralq.printing.answers import Answer
 from astralq.schema import Attribute
@@ -233,7 +234,8 @@ class SparkEngine:
                 check_ends(query.operator, query.t0, question.end)
                 assert query.t0 is not None
                 assert question.end is not None
-                stream = acquire(op, read_sensor(op, question.folder), query.t0, question.end)
+                sites = None if op.designation is None else self._designated(op, op.designation, question)
+                stream = acquire(op, read_sensor(op, question.folder), query.t0, question.end, sites)
                 found[op.name] = sensed_frame(self.engine.spark, op, stream)
                 continue
             if (question.folder, op) not in self._read:
@@ -244,6 +246,23 @@ class SparkEngine:
                 self._read[question.folder, op] = df
             found[op.name] = self._read[question.folder, op]
         return found
+
+    def _designated(self, source: SensedSource, designation: Designation, question: Question) -> Sites:
+        """Which sites a relation holds at each tick: their names come to the driver, which asks the sensors."""
+        from astralq.spark.sources.files import read_frame
+
+        held = RStream(designation.relation, source.every)
+        frames = {
+            op.name: read_frame(self.engine.spark, op, question.folder)
+            for op in sources_of(held)
+            if not isinstance(op, SensedSource)
+        }
+        found = self.engine.answered(held, frames, t0=question.statement.t0, until=question.end)
+        sites: dict[int, dict[Any, None]] = {}
+        for t, _, site in SparkRows(found.df, answer_columns(held), question, few=True):
+            if site is not None:
+                sites.setdefault(int(t), {})[site] = None  # type: ignore[arg-type]
+        return lambda tick: sites.get(tick, {})
 
 
 def _times_in_footers(question: Question) -> dict[tuple[str, Instant], Times]:

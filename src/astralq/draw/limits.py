@@ -52,7 +52,7 @@ def received(query: Operator, data: Data, t0: Instant | None, until: Instant | N
                     )
                 found[op.name] = Stream.of((s.batch, s.values) for s in kept)
             case SensedSource() if t0 is not None and until is not None:
-                count = ((until - t0) // op.every + 1) * len(op.sites)
+                count = ((until - t0) // op.every + 1) * op.size
                 if count > TUPLES:
                     raise DataError(
                         f"the stream {op.name} is sensed {several(count, 'time')}, more than the "

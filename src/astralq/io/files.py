@@ -35,6 +35,8 @@ def read_sources(query: Operator, folder: Path) -> dict[str, Any]:
             data[op.name] = _rows(op, folder)
         elif isinstance(op, SensedSource) and op.name not in data:
             data[op.name] = read_sensor(op, folder)
+            if op.designation is not None:
+                data |= read_sources(op.designation.relation, folder)
     return data
 
 

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import fields, replace
 
 from sqlglot import exp
 
-from astralq.algebra.sources import Origin, RelationSource, SensedSource, StreamSource
+from astralq.algebra.base import Operator
+from astralq.algebra.sources import Designation, Origin, RelationSource, SensedSource, StreamSource
 from astralq.errors import AstralError, PlanError
 from astralq.expr.nodes import Literal
 from astralq.expr.parse import Binder
@@ -73,7 +75,9 @@ def bound_to(declared: StreamDeclaration | RelationDeclaration, bind: Bind) -> S
     return replace(declared, **dict(bind.clauses))
 
 
-def stream_source(declared: StreamDeclaration, dialect: str) -> StreamSource | SensedSource:
+def stream_source(
+    declared: StreamDeclaration, dialect: str, bind_query: Callable[[exp.Expression], Operator]
+) -> StreamSource | SensedSource:
     """CREATE STREAM."""
     schema = _schema(declared.columns, dialect)
     heartbeat, place = None, 0
@@ -91,7 +95,8 @@ def stream_source(declared: StreamDeclaration, dialect: str) -> StreamSource | S
             span=declared.name.span,
         )
     if declared.every is not None:
-        return _sensed(declared, schema)
+        designated = None if declared.designation is None else Designation(bind_query(declared.designation))
+        return _sensed(declared, schema, designated)
     if declared.location is not None:
         x, y = _attributes(schema, declared.location)
         schema = schema.with_location(Location(x, y, declared.planar))
@@ -129,7 +134,7 @@ def _with_header(origin: Origin | None) -> Origin | None:
     return replace(origin, options=(*origin.options, ("header", "true")))
 
 
-def _sensed(declared: StreamDeclaration, schema: Schema) -> SensedSource:
+def _sensed(declared: StreamDeclaration, schema: Schema, designation: Designation | None) -> SensedSource:
     assert declared.every is not None
     missing = [n for n in ("site", "time") if n not in schema]
     if missing:
@@ -156,6 +161,7 @@ def _sensed(declared: StreamDeclaration, schema: Schema) -> SensedSource:
         schema["site"].name,
         schema["time"].name,
         declared.origin,
+        designation,
     )
 
 

@@ -228,6 +228,8 @@ class Printer:
             case SensedSource():
                 types = source.declared[source.site].type
                 sites = ", ".join(literal_text(s, types) for s in source.sites)
+                if source.designation is not None:
+                    sites = self.query(source.designation.relation)
                 parts.append(f"SENSED EVERY {format_duration(source.every)} AT SITES ({sites})")
                 parts += _origin(source.origin)
             case StreamSource():

@@ -132,7 +132,7 @@ class _Reader:
         declared = declared if bind is None else bound_to(declared, bind)
         try:
             source: Operator = (
-                stream_source(declared, dialect)
+                stream_source(declared, dialect, lambda query: QueryBinder(self.env).bind(query))
                 if isinstance(declared, StreamDeclaration)
                 else relation_source(declared, dialect)
             )

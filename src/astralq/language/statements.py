@@ -235,7 +235,12 @@ class StatementParser(ScalarSQL.Parser):
         if self._match_text_seq("SENSED", "EVERY") or self._match_text_seq("EVERY"):
             given["every"] = self._quantity()
             self._expect("AT", "SITES")
-            given["sites"] = tuple(self._parse_wrapped_csv(self._parse_primary))
+            if self._next is not None and self._next.text.upper() in ("SELECT", "WITH"):
+                self._match(TokenType.L_PAREN)
+                given["designation"] = self._whole_query()
+                self._match_r_paren()
+            else:
+                given["sites"] = tuple(self._parse_wrapped_csv(self._parse_primary))
         elif self._match_text_seq("TIMESTAMP", "ON", "ARRIVAL"):
             given["on_arrival"] = True
         elif self._match_text_seq("TIMESTAMP", "BY"):

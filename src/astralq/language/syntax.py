@@ -47,6 +47,7 @@ class StreamDeclaration:
     sensed: bool = False
     every: Name | None = None
     sites: tuple[Any, ...] = ()
+    designation: Any = None  # the query that says which sites are asked
     timestamp: Moment | None = None
     on_arrival: bool = False
     position_by: tuple[Name, ...] = ()

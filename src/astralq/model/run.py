@@ -34,7 +34,7 @@ from astralq.algebra.windows import Window
 from astralq.errors import DataError, PlanError, nearest
 from astralq.model import relations, sneeql, streams, windows
 from astralq.model.history import Change, History
-from astralq.model.sources import Data, acquire, heartbeats, read_relation, receive, unmatched_changes
+from astralq.model.sources import Data, acquire, designated, heartbeats, read_relation, receive, unmatched_changes
 from astralq.model.values import Context, Relation, Stream, TupleSet, Values, WindowAt
 from astralq.timeline import EPOCH, LAST_INDEX, BatchId, Instant
 
@@ -58,7 +58,10 @@ class Run:
             case StreamSource():
                 return _from_start(receive(op, _given(op.name, self.data)), ctx)
             case SensedSource():
-                return acquire(op, _given(op.name, self.data), ctx.t0, ctx.end.t)
+                sites = None
+                if op.designation is not None:
+                    sites = designated(self.relation(op.designation.relation, ctx))
+                return acquire(op, _given(op.name, self.data), ctx.t0, ctx.end.t, sites)
             case RelationSource():
                 return read_relation(op, _given(op.name, self.data))[0]
             case StartedAt():

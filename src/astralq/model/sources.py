@@ -124,14 +124,23 @@ def _batch_index(source: StreamSource) -> Callable[[Values], int]:
     return index
 
 
-def acquire(source: SensedSource, sensor: Sensor, t0: Instant, end: Instant) -> Stream:
+Sites = Callable[[Instant], Iterable[Any]]
+"""Which sites are asked at a tick, in order."""
+
+
+def designated(relation: Relation) -> Sites:
+    """The sites that a relation holds at the first batch of a tick, each once (001 §2.2)."""
+    return lambda tick: dict.fromkeys(r.values[0] for r in relation.at(BatchId(tick, 0)) if r.values[0] is not None)
+
+
+def acquire(source: SensedSource, sensor: Sensor, t0: Instant, end: Instant, sites: Sites | None = None) -> Stream:
     """003's acquire: at each tick t0 + k·every, one tuple from each site, in the order of the sites."""
     if not callable(sensor):
         raise DataError(f"the sensed stream {source.name} needs a callable (site, t) that measures, not {sensor!r}")
     stamped = []
     tick = t0
     while tick <= end:
-        for site in source.sites:
+        for site in source.sites if sites is None else sites(tick):
             what = f"site {site} of stream {source.name} at {format_instant(tick)}"
             measured = _sequence(sensor(site, tick), what)
             if len(measured) != len(source.measured):

@@ -230,7 +230,7 @@ class BatchRun(Run):
     def _sensed_rows(self) -> int:
         """How many measurements sensors give: one of each site at each tick from t0 to the end."""
         sensors = [op for op in self.query.walk() if isinstance(op, SensedSource)]
-        return sum(((self.end - self.t0) // s.every + 1) * len(s.sites) for s in sensors)
+        return sum(((self.end - self.t0) // s.every + 1) * s.size for s in sensors)
 
     @property
     def one_partition(self) -> bool:

@@ -284,8 +284,7 @@ class ContinuousRun:
         arrived = max((m.arrived for m in manifests), default=None)
         lateness = source.lateness if isinstance(source, StreamSource) else NOTHING
         waits = not (isinstance(source, RelationSource) and log.caught_up)
-        # The batch of a tick has the readings of all its sites.
-        beat = greatest if isinstance(source, SensedSource) else self._beat(log)
+        beat = self._beat(log)
         if on_arrival(source) and greatest is not None and not taking:
             beat = Instant(now - 1)
         idle = idle_after(source, None if isinstance(source, SensedSource) else self.settings.idle)

@@ -7,10 +7,11 @@ does not delay the others.
 
 from __future__ import annotations
 
+import hashlib
 import json
 import os
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from concurrent.futures import TimeoutError as TooLongError
 from dataclasses import dataclass
@@ -23,8 +24,11 @@ from pyspark.sql import functions as F  # noqa: N812
 from pyspark.sql.datasource import DataSource, DataSourceStreamReader, InputPartition
 from pyspark.sql.types import StructType
 
-from astralq.algebra.sources import SensedSource
-from astralq.io.files import read_sensor
+from astralq.algebra.sources import RelationSource, SensedSource, sources_of
+from astralq.errors import DataError
+from astralq.io.files import read_sensor, read_sources
+from astralq.io.formats import SUFFIXES
+from astralq.model import state
 from astralq.plan.sql_types import spark_type
 from astralq.runtime.ingest.inputs import Input, log_schema
 from astralq.runtime.ingest.log import PROBLEM, ROW
@@ -45,6 +49,29 @@ class Sensing:
     def tick(self, k: int) -> Instant:
         return Instant(self.t0 + k * self.source.every)
 
+    def sites(self, first: int, end: int) -> dict[Any, list[tuple[int, int]]]:
+        """The sites that are asked at the ticks of the half-open interval [first, end), each with those ticks and its
+        place among the sites of the tick."""
+        found: dict[Any, list[tuple[int, int]]] = {}
+        held = self._held()
+        for k in range(first, end):
+            for place, site in enumerate(held(self.tick(k))):
+                found.setdefault(site, []).append((k, place))
+        return found
+
+    def _held(self) -> Callable[[Instant], Iterable[Any]]:
+        designation = self.source.designation
+        if designation is None:
+            return lambda _: self.source.sites
+        relation = designation.relation
+        data = read_sources(relation, self.folder)
+
+        def held(tick: Instant) -> Iterable[Any]:
+            rows = state(relation, data, tick, i=0, t0=self.t0)
+            return dict.fromkeys(r[0] for r in rows if r[0] is not None)
+
+        return held
+
     @property
     def patience(self) -> float:
         """The timeout of a sensor in seconds: OPTIONS (timeout = '5 seconds'), else the period of the ticks."""
@@ -56,7 +83,7 @@ class Sensing:
         """The columns of a row as executors return it: instants are microseconds."""
         return [
             *(f"`{a.name}` {'bigint' if a.type.name == 'TIMESTAMP' else spark_type(a.type)}" for a in self.declared),
-            *("_t bigint", "_n bigint", f"{PROBLEM} string", f"{ROW} string"),
+            *("_t bigint", "_n bigint", "_beat boolean", f"{PROBLEM} string", f"{ROW} string"),
         ]
 
     @property
@@ -65,7 +92,8 @@ class Sensing:
 
 
 def sensed_input(spark: SparkSession, source: SensedSource, folder: Path, readings: Path, t0: Instant | None) -> Input:
-    """The input of a sensed stream."""
+    """The input of a sensed stream; at a tick the sites of a designation are those that its relation holds then."""
+    check_designation(source)
     readings.mkdir(parents=True, exist_ok=True)
     sensing = Sensing(source, folder.resolve(), readings.resolve(), EPOCH if t0 is None else t0)
     name = f"astralq_sensed_{source.name}"
@@ -92,13 +120,25 @@ def sensed_input(spark: SparkSession, source: SensedSource, folder: Path, readin
     return Input(stream, read, log_schema(spark, source, "_n"), doubles)
 
 
+def check_designation(source: SensedSource) -> None:
+    """An error if a continuous run cannot tell at a tick which sites are meant: only stored relations and change logs
+    are known then, whatever streams will bring later."""
+    for op in () if source.designation is None else sources_of(source.designation.relation):
+        stored = isinstance(op, RelationSource) and op.origin is not None and op.origin.format in (*SUFFIXES, "python")
+        if not stored:
+            raise DataError(
+                f"the sites of stream {source.name} come from {op.name}, which is not known when a sensor is asked",
+                hint="AT SITES takes relations from files; write the sites with INSERT INTO, and read them back",
+            )
+
+
 @dataclass
 class Site(InputPartition):  # type: ignore[misc]
-    """A site, by its place among the sites, and the half-open interval [first, end) of ticks to read."""
+    """A site, and the ticks at which it is asked, each with its place among the sites of the tick; without a site, a
+    heartbeat."""
 
-    place: int
-    first: int
-    end: int
+    site: Any
+    ticks: list[tuple[int, int]]
 
 
 class Ticks(DataSourceStreamReader):  # type: ignore[misc]
@@ -118,11 +158,16 @@ class Ticks(DataSourceStreamReader):  # type: ignore[misc]
         return {"ticks": max(start["ticks"], self._due())}
 
     def partitions(self, start: dict[str, int], end: dict[str, int]) -> list[Site]:
-        return [Site(place, start["ticks"], end["ticks"]) for place in range(len(self.sensing.source.sites))]
+        asked = self.sensing.sites(start["ticks"], end["ticks"])
+        # Also where nobody is asked, time passes.
+        return [*(Site(site, ticks) for site, ticks in asked.items()), Site(None, [(end["ticks"] - 1, 0)])]
 
     def read(self, partition: Site) -> Iterator[tuple[Any, ...]]:
-        for k in range(partition.first, partition.end):
-            yield _row(self.sensing, partition.place, k, _reading(self.sensing, partition.place, k))
+        for k, place in partition.ticks:
+            if partition.site is None:
+                yield (*(None for _ in self.sensing.declared), self.sensing.tick(k), place, True, None, None)
+            else:
+                yield _row(self.sensing, partition.site, k, place, _reading(self.sensing, partition.site, k))
 
     def commit(self, end: dict[str, int]) -> None:
         """Removes recorded readings that are in the ingest log by now."""
@@ -131,10 +176,11 @@ class Ticks(DataSourceStreamReader):  # type: ignore[misc]
                 path.unlink(missing_ok=True)
 
 
-def _reading(sensing: Sensing, place: int, k: int) -> dict[str, Any]:
+def _reading(sensing: Sensing, site: Any, k: int) -> dict[str, Any]:
     """The reading of a site at a tick: {"values": …} or {"problem": …}. The sensor is called at most once."""
-    done = sensing.readings / f"{k}-{place}"
-    claim = sensing.readings / f"{k}-{place}-asked"
+    name = f"{k}-{hashlib.sha256(repr(site).encode()).hexdigest()[:16]}"
+    done = sensing.readings / name
+    claim = sensing.readings / f"{name}-asked"
     if done.exists():
         recorded: dict[str, Any] = json.loads(done.read_text())
         return recorded
@@ -142,16 +188,15 @@ def _reading(sensing: Sensing, place: int, k: int) -> dict[str, Any]:
         os.close(os.open(claim, os.O_CREAT | os.O_EXCL | os.O_WRONLY))
     except FileExistsError:
         return {"problem": "the run was interrupted while this sensor was asked"}
-    reading = _call_sensor(sensing, place, k)
-    temporary = sensing.readings / f"{k}-{place}-new"
+    reading = _call_sensor(sensing, site, k)
+    temporary = sensing.readings / f"{name}-new"
     temporary.write_text(json.dumps(reading))
     temporary.replace(done)
     return reading
 
 
-def _call_sensor(sensing: Sensing, place: int, k: int) -> dict[str, Any]:
+def _call_sensor(sensing: Sensing, site: Any, k: int) -> dict[str, Any]:
     """Calls a sensor, with a timeout."""
-    site = sensing.source.sites[place]
     pool = ThreadPoolExecutor(1)
     try:
         sensor = read_sensor(sensing.source, sensing.folder)
@@ -165,20 +210,20 @@ def _call_sensor(sensing: Sensing, place: int, k: int) -> dict[str, Any]:
     return {"values": [str(v) if isinstance(v, Decimal) else v for v in values]}
 
 
-def _row(sensing: Sensing, place: int, k: int, reading: dict[str, Any]) -> tuple[Any, ...]:
+def _row(sensing: Sensing, site: Any, k: int, place: int, reading: dict[str, Any]) -> tuple[Any, ...]:
     """A reading as a row with the columns of `Sensing.columns`."""
     source, t = sensing.source, sensing.tick(k)
-    shown = f"site {source.sites[place]} at {format_instant(t)}"
+    shown = f"site {site} at {format_instant(t)}"
     if "problem" in reading:
-        return (*(None for _ in source.declared), t, place, reading["problem"], shown)
+        return (*(None for _ in source.declared), t, place, False, reading["problem"], shown)
     measured = iter(reading["values"])
     row: list[Any] = []
     for a in source.declared:
         if a.name.lower() == source.site.lower():
-            value: Any = source.sites[place]
+            value: Any = site
         elif a.name.lower() == source.time.lower():
             value = t if a.type.name == "TIMESTAMP" else t // 1_000_000
         else:
             value = next(measured)
         row.append(Decimal(value) if a.type.name == "DECIMAL" and value is not None else value)
-    return (*row, t, place, None, shown)
+    return (*row, t, place, False, None, shown)
