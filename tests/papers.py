@@ -108,6 +108,7 @@ PAPERS: dict[str, list[tuple[str, str, str]]] = {
         ("§4.1", "unary operators, and the copy of φ", "algebra.relational:copy_phi"),
         ("§5.1", "streamers at a period, and on insertions only", "model.streams:stream_of"),
         ("§5.2", "fixed, sliding, tumbling and landmark windows", "algebra.windows:fixed"),
+        ("§7.2", "what other systems choose", "compare.comparison:compare"),
         ("§8", "emitters and receivers", "io.progress:with_progress"),
         ("§7.1", "Astral's querying capabilities", "algebra.fluent:StreamQuery"),
         *[

@@ -28,6 +28,7 @@ LAYERS = [
     "language",
     "printing",
     "draw",
+    "compare",
     "spark",
     "runtime",
     "engine",
@@ -44,6 +45,7 @@ FORBIDDEN = {
     "algebra": {"pyspark", "matplotlib"},
     "expr": {"pyspark"},
     "draw": {"pyspark"},
+    "compare": {"pyspark"},
 }
 
 

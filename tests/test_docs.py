@@ -39,6 +39,7 @@ OTHER_FENCES = {
     ("docs/how-to/from-spark-window.md", "text"): "files of data that the reader writes, which the commands then read",
     ("docs/how-to/from-flink-sql.md", "text"): "files of data that the reader writes, which the commands then read",
     ("docs/how-to/from-cql.md", "text"): "files of data that the reader writes, which the commands then read",
+    ("docs/how-to/compare.md", "text"): "a file of data, which the commands then read",
     ("docs/explanation/batches-and-positions.md", "text"): "a file of data, which the commands then read",
     ("docs/explanation/bounds.md", "text"): "a file of data, which the commands then read",
     ("docs/explanation/laws.md", "text"): "a file of data, which the commands then read",

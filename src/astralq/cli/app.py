@@ -305,6 +305,31 @@ def laws(
             raise typer.Exit(1)
 
 
+@app.command(epilog="Example: astralq compare buoys.aql --chronon 3s --out differences.svg")
+def compare(
+    file: File,
+    chronon: Annotated[
+        list[str] | None, typer.Option(metavar="D", help="A tick of CQL to compare with; 1 s and 1 min by default.")
+    ] = None,
+    until: Annotated[str | None, typer.Option(metavar="T", help="Everything up to T, inclusive.")] = None,
+    out: Annotated[Path | None, typer.Option(metavar="PATH", help="A picture of all answers, .svg or .png.")] = None,
+    bind: Bind = None,
+) -> None:
+    """Answer queries as several systems would, and say why they differ."""
+    from astralq.cli.compare import Comparisons
+
+    chronons = [_period("--chronon", c) for c in chronon or []]
+    end = _moment("--until", until)
+    with _reported_errors():
+        (source,) = read_all([file], "astral", asked=True, bind=bind or ())
+        compared = Comparisons(source, chronons, end)
+        if out is not None:
+            spare_inputs([source], [out])
+            write_all({out: compared.picture(out)})
+        print("\n".join(compared.lines()))
+        sys.stdout.flush()
+
+
 server_commands = typer.Typer(no_args_is_help=True, rich_markup_mode=None)
 app.add_typer(server_commands, name="server", help="Keep a Spark of this machine warm, for run and explain.")
 

@@ -44,6 +44,7 @@ class Source:
     folder: Path
     script: Script
     wishes: Wishes = field(default_factory=Wishes)
+    text: str = field(default="", repr=False)
 
 
 _WISH = re.compile(r"--\s*(dialect|until)\s*:\s*(\S+)\s*", re.IGNORECASE)
@@ -81,7 +82,7 @@ def read_all(
                 folder = Path() if file == STDIN else Path(file).parent
                 text = _text(file)
                 wished = wishes(text)
-                source = Source(file, folder, read_script(text, dialect or wished.dialect, bind=bind), wished)
+                source = Source(file, folder, read_script(text, dialect or wished.dialect, bind=bind), wished, text)
                 if asked:
                     check_asked(source)
                 sources.append(source)

@@ -14,6 +14,7 @@ from astralq.draw.clock import SECOND, Clock
 from astralq.draw.scene import BarLane, DotLane, Lane, Scene, Span, SpanLane
 from astralq.draw.words import several
 from astralq.errors import DataError
+from astralq.io.progress import Beating, Stamped
 from astralq.model.sources import Data, receive
 from astralq.model.values import Context, Stream
 from astralq.timeline import Instant
@@ -50,7 +51,11 @@ def received(query: Operator, data: Data, t0: Instant | None, until: Instant | N
                         f"{TUPLES:,} that a picture is computed from",
                         hint=HINT,
                     )
+                given = data[op.name]
                 found[op.name] = Stream.of((s.batch, s.values) for s in kept)
+                if isinstance(given, Beating):
+                    rows = Stamped(tuple((s.t, s.i, s.values) for s in kept))
+                    found[op.name] = Beating(rows, given.beats)
             case SensedSource() if t0 is not None and until is not None:
                 count = ((until - t0) // op.every + 1) * op.size
                 if count > TUPLES:

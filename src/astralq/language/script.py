@@ -84,6 +84,8 @@ class _Reader:
         for name, operator in given.items():
             self.env = self.env.with_named(name, operator, is_view=False)
         self.declared: list[str] = []
+        self.asked = 0
+        self.only: int | None = None  # the number of the one query that is wanted
         self.queries: list[Statement] = []
         self.sources: list[Declared] = []
 
@@ -119,8 +121,11 @@ class _Reader:
                     )
                 self.env = replace(self.env, tick=amount(statement.duration))
             case QueryStatement():
+                self.asked += 1
+                number = self.asked
+                if self.only not in (None, number):
+                    return
                 operator = QueryBinder(self.env).bind(statement.query)
-                number = len(self.queries) + 1
                 self.queries.append(
                     Statement(number, operator, self.env.t0, statement.text, statement.sink, statement.line)
                 )
@@ -171,12 +176,16 @@ def _bound(texts: Sequence[str], dialect: str) -> tuple[list[Parsed], list[Astra
 
 
 def read_script(
-    text: str, dialect: str = "astral", given: Mapping[str, Operator] | None = None, bind: Sequence[str] = ()
+    text: str,
+    dialect: str = "astral",
+    given: Mapping[str, Operator] | None = None,
+    bind: Sequence[str] = (),
+    only: int | None = None,
 ) -> Script:
     """Reads and binds all statements of a text, or raises a ScriptError with all that is wrong.
 
     What is given can be named in the text as if it were declared there; `bind` has sources of declared names, as
-    `name TO csv 'path'`.
+    `name TO csv 'path'`. With `only` one of the queries is bound, by its number.
 
     >>> script = read_script('''
     ...     CREATE STREAM s (v INT, ts TIMESTAMP) FROM csv 's.csv' TIMESTAMP BY ts;
@@ -203,6 +212,7 @@ def read_script(
         if twice[b.name.text.lower()] is not b
     ]
     reader = _Reader(text, dialect, given or {}, binds)
+    reader.only = only
     statements += outside
     for statement in statements:
         try:

@@ -1,0 +1,1 @@
+"""One query under the conventions of several systems: where their answers differ, and which choice causes it."""
