@@ -10,7 +10,7 @@ TITLES = {
     "004": "Semantics of Spatial Window over Spatio Temporal Data Stream",
 }
 
-# number, what it is, module:name
+# number, what it is, module:name. Of a law the module says whether the optimizer uses it, or sharing does.
 PAPERS: dict[str, list[tuple[str, str, str]]] = {
     "000": [
         ("D1", "timespace", "timeline:Instant"),
@@ -30,8 +30,8 @@ PAPERS: dict[str, list[tuple[str, str, str]]] = {
         ("P1", "projection, renaming and windows change places", "laws.rules.project_through_window:rewrite"),
         ("P2", "selection and temporal windows change places", "laws.rules.select_through_window:rewrite"),
         ("P3", "selection and the unbounded window change places", "laws.rules.select_through_window:rewrite"),
-        ("P4", "linear window transposing", "algebra.windows:general"),
-        ("C2", "linear natural transposing", "algebra.windows:general"),
+        ("P4", "linear window transposing", "laws.rules.transposition:rewrite"),
+        ("C2", "linear natural transposing", "laws.rules.transposition:rewrite"),
         ("Ex1", "the last 10 of every 100 tuples", "algebra.windows:general"),
         ("Ex2", "its delaying function", "model.windows:Windows.evaluation"),
         ("Ex3", "RANGE 3s SLIDE 2s", "algebra.windows:general"),
@@ -43,8 +43,8 @@ PAPERS: dict[str, list[tuple[str, str, str]]] = {
         ("§6.1.2", "RANGE x", "algebra.schedules:Continuous"),
         ("§6.1.3", "linear bounds (start, end, rate, advances)", "algebra.windows:general"),
         ("§6.1.4", "procedural for-loops", "algebra.windows:for_loop"),
-        ("§6.2", "heartbeats", "io.progress:unpacked"),
         ("§6.1.5", "the last n tuples every m seconds", "algebra.windows:rows"),
+        ("§6.2", "heartbeats", "io.progress:unpacked"),
     ],
     "001": [
         ("D1", "instantaneous query", "model.run:state"),
@@ -99,10 +99,10 @@ PAPERS: dict[str, list[tuple[str, str, str]]] = {
         ("Remark1", "selection on the stream does not go through", "laws.rules.select_through_lookup:rewrite"),
         ("P8", "the product is associative", "laws.rules.join_order:rewrite"),
         ("C5", "the band join is associative for d = 0", "laws.rules.band_order:rewrite"),
-        ("P9", "linear window transposing", "algebra.windows:general"),
-        ("C6", "linear natural transposing", "algebra.windows:general"),
-        ("P10", "general window transposing", "algebra.windows:at_instants"),
-        ("P11", "transposing τ", "model.run:observe"),
+        ("P9", "linear window transposing", "laws.rules.transposition:rewrite"),
+        ("C6", "linear natural transposing", "laws.rules.transposition:rewrite"),
+        ("P10", "general window transposing", "laws.rules.transposition:rewrite"),
+        ("P11", "transposing τ", "laws.rules.transposition:rewrite"),
         ("§2.2", "the kinds of queries", "model.run:state"),
         ("§2.3", "a slide by 3 s every 5 tuples", "algebra.windows:range_"),
         ("§4.1", "unary operators, and the copy of φ", "algebra.relational:copy_phi"),
@@ -154,6 +154,8 @@ PAPERS: dict[str, list[tuple[str, str, str]]] = {
     ],
     "003": [
         ("§3", "the three kinds of extents, ticks and indexes", "language.declarations:bound_to"),
+        ("§4", "SNEEql's syntax", "language.windows:NowScope"),
+        ("§5", "from queries to the logical algebra", "language.binder:QueryBinder"),
         ("acquire", "pulled streams", "model.sources:acquire"),
         ("receive", "pushed streams", "model.sources:receive"),
         ("StreamSelect", "selection on a stream", "model.streams:unary_on_stream"),
@@ -181,6 +183,13 @@ PAPERS: dict[str, list[tuple[str, str, str]]] = {
         ("§3.1", "results of a streamer have a spatial stamp", "algebra.located:with_location"),
         ("§3.2.1", "a region, looked at at a slide", "algebra.windows:unbounded"),
         ("§3.2.2", "results are re-evaluated at every slide", "algebra.evaluations:RStreamOnEvaluation"),
+        ("M_S2R time", "meaning of a window of time", "algebra.windows:range_"),
+        ("M_S2R region", "meaning of a stationary window", "language.from_clause:FromBinder"),
+        ("M_S2R distance", "meaning of a moving window", "model.windows:odometer"),
+        ("M_R2R where", "meaning of a selection", "algebra.relational:Select"),
+        ("M_R2R AvgSpd", "meaning of the average speed", "algebra.windows:range_of"),
+        ("M_R2R Stamps", "meaning of the stamps", "language.binder:QueryBinder"),
+        ("M_R2S RStream", "meaning of RStream", "model.streams:stream_of"),
         ("Q1", "average speed over the last hour", "expr.aggregates:aggregator"),
         ("Q2", "stationary spatial window", "algebra.fluent:StreamQuery.__getitem__"),
         ("Q3", "moving spatial window", "algebra.windows:moving"),

@@ -9,6 +9,7 @@ from collections import defaultdict
 from operator import attrgetter
 from pathlib import Path
 
+from astralq.laws.rules import RULES
 from tests.papers import PAPERS, TITLES
 
 ROOT = Path(__file__).parent.parent
@@ -27,6 +28,17 @@ def tagged_tests() -> dict[tuple[str, str], list[str]]:
     return found
 
 
+def law(number: str, code: str) -> str:
+    """What a property or a corollary is used for: by a rule of the optimizer, by sharing, or only in tests."""
+    if not re.fullmatch(r"[PC]\d+|Remark\d+", number):
+        return ""
+    if not code.startswith("laws.rules."):
+        return "test only"
+    name = code.removeprefix("laws.rules.").partition(":")[0]
+    assert name in {r.name for r in RULES}
+    return "sharing law" if name == "transposition" else f"rule `{name}`"
+
+
 def table() -> str:
     """The text of docs/coverage.md."""
     tests = tagged_tests()
@@ -36,13 +48,19 @@ def table() -> str:
         "Written by `tests/test_coverage.py` from the tags in the tests' docstrings; do not edit it.",
     ]
     for paper, rows in PAPERS.items():
-        lines += ["", f"## {paper} · {TITLES[paper]}", "", "| number | what | code | tests |", "|---|---|---|---|"]
+        lines += [
+            "",
+            f"## {paper} · {TITLES[paper]}",
+            "",
+            "| number | what | law | code | tests |",
+            "|---|---|---|---|---|",
+        ]
         for number, what, code in rows:
             named = tests[paper, number]
             shown = "<br>".join(f"`{t}`" for t in named[:3]) + (
                 f"<br>and {len(named) - 3} more" if len(named) > 3 else ""
             )
-            lines.append(f"| {number} | {what} | `{code.replace(':', '.')}` | {shown} |")
+            lines.append(f"| {number} | {what} | {law(number, code)} | `{code.replace(':', '.')}` | {shown} |")
     return "\n".join(lines) + "\n"
 
 

@@ -114,6 +114,7 @@ def roads(text: str, every: str = "1 MINUTE") -> Operator:
 
 
 def test_q1_gives_the_strong_vibrations_of_cold_roads() -> None:
+    """[003 §5] A stream query is a projection of a selection of what is acquired."""
     text = "SELECT road.time, road.site, road.vibration FROM road WHERE road.temp < 50 AND road.vibration > 20"
     by_hand = sensed("road", ROAD, every="1 min", sites=(1, 2)).where("temp < 50 AND vibration > 20")
     data: Data = {"road": sensor(READINGS)}
@@ -123,6 +124,7 @@ def test_q1_gives_the_strong_vibrations_of_cold_roads() -> None:
 
 
 def test_q2_gives_the_extremes_where_and_when_a_vehicle_passed() -> None:
+    """[003 §4] [003 §5] A window query is an aggregation of a selection of a product of windows."""
     text = """SELECT MIN(temp), MAX(vibration)
       FROM road [FROM NOW-10 TO NOW SLIDE 1 MIN], traffic [FROM NOW-10 TO NOW SLIDE 1 ROW]
       WHERE road.site=traffic.site AND road.time=traffic.time"""
@@ -260,7 +262,7 @@ def moved(text: str) -> Operator:
 
 
 def test_q1_gives_the_average_speed_of_the_last_hour_every_ten_minutes() -> None:
-    """[004 Q1] Spd = distance ÷ 60 minutes, as its meaning function says; mycar stands there without quotes."""
+    """[004 Q1] [004 M_R2R AvgSpd] Spd = distance ÷ 60 minutes; mycar stands there without quotes."""
     text = "SELECT RStream(AvgSpd(R)) FROM R=Stream_car [RANGE ‘60 minutes’ SLIDE ‘10 minutes’] WHERE R.ID=mycar"
     found = answer(moved(text), TRIP)
     assert found == answer(moved(text.replace("mycar", "‘mycar’")), TRIP)
@@ -286,6 +288,7 @@ def test_a_name_that_looks_like_an_attribute_is_no_text() -> None:
 
 
 def test_q2_gives_the_trajectory_inside_the_sea() -> None:
+    """[004 M_R2R Stamps] [004 M_R2S RStream] "Re-evaluate completely its output" for each tuple that is added."""
     text = """SELECT RStream(Stamps(*)) FROM Moving_Objects_Stream [RANGE BY East_China_Sea RATTR SPACE]
       WHERE ID='o1'"""
     sea = Region("East_China_Sea", "POLYGON ((0 0, 10 0, 10 10, 0 10, 0 0))")

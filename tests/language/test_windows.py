@@ -173,6 +173,7 @@ def test_a_relation_is_scanned() -> None:
 
 
 def test_sneeqls_scopes_are_streams_of_windows_in_its_dialect() -> None:
+    """[003 §4]"""
     road = stream_of("s", "sneeql").operator
     ten, none, one = duration("10 min"), duration("0 s"), duration("1 min")
     assert bound("SELECT * FROM s [FROM NOW-10 TO NOW SLIDE 1 MIN]", "sneeql") == TimeWindows(road, ten, none, one)

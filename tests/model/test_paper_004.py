@@ -76,7 +76,7 @@ def test_q1_gives_the_average_speed_of_the_last_hour_every_ten_minutes() -> None
 
 
 def test_q1s_window_holds_both_ends_of_the_hour() -> None:
-    """[004 Q1] t_low ≤ t' ≤ t_high, with t_high the last multiple of 10 minutes."""
+    """[004 Q1] [004 M_S2R time] t_low ≤ t' ≤ t_high, with t_high the last multiple of 10 minutes."""
     q = CARS[range_("60 min", slide="10 min")].select("x")
     data: Data = {
         "S": single(
@@ -92,7 +92,7 @@ def test_q1s_window_holds_both_ends_of_the_hour() -> None:
 
 
 def test_q2_gives_the_trajectory_inside_the_sea_whenever_it_grows() -> None:
-    """[004 Q2] The stamps of all tuples of o1 inside so far; o2 and o1 outside do not change the relation."""
+    """[004 Q2] [004 M_S2R region] [004 M_R2R where] The stamps of all of o1 inside so far; others change nothing."""
     q2 = CARS[SEA].where("id = 'o1'").select("x, y, _t AS t").rstream()
     data: Data = {
         "S": single(
@@ -181,7 +181,7 @@ def test_without_a_window_there_is_nothing_to_evaluate() -> None:
 
 
 def test_q3s_window_holds_both_ends_of_the_last_50_km() -> None:
-    """[004 Q3] d_low ≤ g ≤ d_high with d_high the last multiple of 10 km: at 63 km it is [10, 60]."""
+    """[004 Q3] [004 M_S2R distance] d_low ≤ g ≤ d_high, the last multiple of 10 km: at 63 km it is [10, 60]."""
     q = CAR[moving("50 km", "10 km")].select("x")
     data: Data = {
         "S": single(

@@ -37,7 +37,7 @@ def stream(
     declared = schema(attributes)
     if location is not None:
         declared = declared.with_location(Location(*location, planar))
-    return StreamQuery(StreamSource(name, declared, timestamp, _names(position_by), batch_by, batch_each_row))
+    return StreamQuery(StreamSource(name, declared, timestamp, names_of(position_by), batch_by, batch_each_row))
 
 
 def sensed(
@@ -78,10 +78,11 @@ def relation(
     ('id', 'since', 'till')
     """
     source = RelationSource(
-        name, schema(attributes), valid_from, valid_to, change, at, _names(key), _names(position_by)
+        name, schema(attributes), valid_from, valid_to, change, at, names_of(key), names_of(position_by)
     )
     return RelationQuery(source)
 
 
-def _names(columns: Columns) -> tuple[str, ...]:
+def names_of(columns: Columns) -> tuple[str, ...]:
+    """Names of attributes: a text with commas, or a list of them."""
     return tuple(split_list(columns)) if isinstance(columns, str) else tuple(columns)

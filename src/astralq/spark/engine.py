@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Mapping
 from datetime import datetime
 from typing import Any
 
@@ -11,7 +11,8 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812
 
 from astralq.algebra.base import HasOperator, Operator, operator_of
-from astralq.algebra.fluent import RelationQuery, StreamQuery
+from astralq.algebra.extents import names_of
+from astralq.algebra.fluent import Columns, RelationQuery, StreamQuery
 from astralq.algebra.set_aside import SetAsideWarning
 from astralq.algebra.sources import RelationSource, StreamSource
 from astralq.errors import DataError, PlanError, SchemaError
@@ -93,7 +94,7 @@ class Engine:
         df: DataFrame,
         *,
         timestamp: str,
-        position_by: Sequence[str] = (),
+        position_by: Columns = (),
         batch_by: str | None = None,
         location: tuple[str, str] | None = None,
         planar: bool = False,
@@ -108,7 +109,7 @@ class Engine:
         name = self._keep(df, schema, name or f"stream_{len(self._frames) + 1}")
         return StreamQuery(
             StreamSource(
-                name, schema, timestamp, tuple(position_by), batch_by, unit=None if unit is None else unit.upper()
+                name, schema, timestamp, names_of(position_by), batch_by, unit=None if unit is None else unit.upper()
             )
         )
 
@@ -120,8 +121,8 @@ class Engine:
         valid_to: str | None = None,
         change: str | None = None,
         at: str | None = None,
-        key: Sequence[str] = (),
-        position_by: Sequence[str] = (),
+        key: Columns = (),
+        position_by: Columns = (),
         unit: str | None = None,
         name: str | None = None,
     ) -> RelationQuery:
@@ -135,8 +136,8 @@ class Engine:
             valid_to,
             change,
             at,
-            tuple(key),
-            tuple(position_by),
+            names_of(key),
+            names_of(position_by),
             None if unit is None else unit.upper(),
         )
         return RelationQuery(source)
