@@ -212,7 +212,10 @@ def distance(spark: SparkSession) -> list[Figure]:
     )
     off = Engine(spark, laws=False)
     unchanged = fishing(off)
-    region = "CREATE REGION strait AS 'POLYGON ((-124.5 48.5, -122.5 48.5, -122.5 49.5, -124.5 49.5, -124.5 48.5))'; "
+    (west, east), (south, north) = (rows.approxQuantile(c, [0.4, 0.6], 0.001) for c in ("lon", "lat"))
+    corners = ((west, south), (east, south), (east, north), (west, north), (west, south))
+    ring = ", ".join(f"{x} {y}" for x, y in corners)
+    region = f"CREATE REGION strait AS 'POLYGON (({ring}))'; "
     counted = "SELECT count(*) AS n FROM {} [RANGE 1 DAY SLIDE 1 HOUR]{}"
     inside = "inside(lon, lat, strait)"
     before = f"{region}ISTREAM({counted.format(f'(SELECT * FROM s WHERE {inside})', '')})"

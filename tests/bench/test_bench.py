@@ -7,10 +7,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from pyspark.sql import SparkSession
 
 from astralq.algebra.base import Kind
 from astralq.language import read_script
-from benchmarks import CASES, __main__, harness, picture, sharing, w2, w3, w5
+from benchmarks import CASES, __main__, harness, papers, picture, sharing, w2, w3, w5
 from benchmarks.__main__ import main
 from benchmarks.case import Case
 from benchmarks.harness import Result, Side
@@ -99,3 +100,10 @@ def test_a_picture_shows_time_against_rows_and_overlap(tmp_path: Path) -> None:
     assert list(picture.by_rows(times)) == ["W7/1000/100"]
     assert picture.main([str(tmp_path / "times.json"), "--picture", str(tmp_path / "times.svg")]) == 0
     assert (tmp_path / "times.svg").read_text().startswith("<?xml")
+
+
+def test_a_claim_of_the_papers_is_measured(spark: SparkSession) -> None:
+    """[002 §2.2] What is behind a join depends on its order; both ways are in the table."""
+    figures = papers.order(spark)
+    assert figures[0].count[0] < figures[0].count[1] == 60
+    assert len(papers.table(figures).rows) == 2

@@ -108,7 +108,7 @@ def _report(file: _File, read: QueryFile, query: Statement) -> Iterator[str]:
     operator = query.operator
     yield f"kind     {operator.kind.value}"
     yield f"columns  {operator.schema}"
-    sources = list(dict.fromkeys(s for s in operator.walk() if _is_source(s)))
+    sources = list(dict.fromkeys(_sources_of(operator)))
     for source in sources:
         yield _source_line(file, source)
     if query.sink is not None:
@@ -149,6 +149,15 @@ def _added(read: QueryFile, query: Statement) -> Iterator[str]:
         yield f"shares   {n.operator} with {', '.join(n.with_)}: {n.how}"
     for kept in own or ["nothing but its answer"]:
         yield f"adds     {kept}"
+
+
+def _sources_of(operator: Operator) -> Iterator[Source]:
+    """The sources of a query, and those that designate its sensors."""
+    for op in operator.walk():
+        if _is_source(op):
+            yield op
+        if isinstance(op, SensedSource) and op.designation is not None:
+            yield from _sources_of(op.designation.relation)
 
 
 def _is_source(op: Operator) -> TypeGuard[Source]:
