@@ -20,7 +20,6 @@ from pyspark.sql import functions as F  # noqa: N812
 from rich.console import Console
 from rich.table import Table
 
-from astralq.algebra.base import HasOperator
 from astralq.algebra.fluent import StreamQuery
 from astralq.language.script import read_script
 from astralq.spark import Engine
@@ -158,9 +157,10 @@ def products(spark: SparkSession) -> list[Figure]:
     window = "[FROM NOW-1 MIN TO NOW SLIDE 1 {}]"
     text = f"RSTREAM(SELECT count(*) AS pairs FROM a {window}, b {window})"
 
+    other = b.rename({"k": "k2", "v": "v2", "ts": "ts2"})
+
     def run(slide: str) -> DataFrame:
-        named: dict[str, HasOperator] = {"a": a, "b": b.rename({"k": "k2", "v": "v2", "ts": "ts2"})}
-        return engine.run(text.format(slide, slide), dialect="sneeql", start_at="2026-03-01", **named)
+        return engine.run(text.format(slide, slide), dialect="sneeql", start_at="2026-03-01", a=a, b=other)
 
     return [
         both(
