@@ -13,6 +13,7 @@ import time
 from collections import defaultdict
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
+from functools import partial
 from pathlib import Path
 
 from pyspark.sql import DataFrame, SparkSession
@@ -122,7 +123,7 @@ def chronon(spark: SparkSession) -> list[Figure]:
             "001 §5.1, §7.2",
             f"rows of RSTREAM over [RANGE 1 MINUTE], an instant of {tick.lower()}",
             at_changes=lambda: engine.run(text, s=s),
-            at_every_instant=lambda tick=tick: engine.run(f"SET TICK {tick}; {text}", dialect="cql", s=s),
+            at_every_instant=partial(engine.run, f"SET TICK {tick}; {text}", dialect="cql", s=s),
         )
         for tick in ("1 SECOND", "100 MILLISECONDS", "10 MILLISECONDS")
     ]
