@@ -95,7 +95,37 @@ def main(folder: Path) -> None:
         assert [(v["k"], v["v"]) for _, v in ordered] == [(1, 1.5), (2, 2.5), (7, 1.5), (3, None), (4, None), (8, 2.5)]
         assert ordered[0][0] == "1/1767225601000000/0/0"
         check_handed_on(spark, folder, options)
+        check_heartbeats(spark, folder, found.address, options)
         print("equal")
+
+
+def check_heartbeats(spark: SparkSession, folder: Path, address: str, options: str) -> None:
+    """[000 §6.2] A message that only says how far its topic has come is no tuple."""
+    second = "2026-01-01T00:00:0{}Z"
+    lines = [f'{{"k": {k}, "ts": "{second.format(k)}", "alive": false}}' for k in (1, 2)]
+    send(spark, address, "beats", [*lines, f'{{"ts": "{second.format(9)}", "alive": true}}'])
+    text = (
+        f"CREATE STREAM s (k INT, ts TIMESTAMP, alive BOOLEAN) FROM kafka 'beats' OPTIONS ({options}) TIMESTAMP BY ts "
+        "HEARTBEAT BY alive; INSERT INTO csv 'beaten' SELECT k FROM s [RANGE 1 SECOND];"
+    )
+    answer(spark, folder, "beaten", text)
+    got = "".join(f.read_text() for f in sorted((folder / "beaten").glob("*.csv")))
+    assert [line[0] for line in got.splitlines()] == ["+", "+", "-", "-"], got
+
+
+def answer(spark: SparkSession, folder: Path, name: str, text: str) -> ContinuousRun:
+    """A run to the end of what is there."""
+    statement = read_script(text).queries[0]
+    assert statement.sink is not None
+    query = ContinuousQuery("1", statement.operator, None, folder, statement.sink)
+    run = ContinuousRun(spark, folder / f"{name} checkpoint", Settings(once=True))
+    run.open([(query, sink_of(statement.sink, folder, write_text_file))])
+    try:
+        run.listen()
+        run.work()
+    finally:
+        run.close()
+    return run
 
 
 def check_handed_on(spark: SparkSession, folder: Path, options: str) -> None:
@@ -105,16 +135,7 @@ def check_handed_on(spark: SparkSession, folder: Path, options: str) -> None:
     handed = f"CREATE STREAM m (k INT) FROM kafka 'handed' OPTIONS ({options}) WITH PROGRESS;\n"
     read = "INSERT INTO csv 'got' SELECT k FROM m [RANGE 1 SECOND];"
     for name, text in (("emitter", source + emitted), ("receiver", handed + read)):
-        statement = read_script(text).queries[0]
-        assert statement.sink is not None
-        query = ContinuousQuery("1", statement.operator, None, folder, statement.sink)
-        run = ContinuousRun(spark, folder / name, Settings(once=True))
-        run.open([(query, sink_of(statement.sink, folder, write_text_file))])
-        try:
-            run.listen()
-            run.work()
-        finally:
-            run.close()
+        run = answer(spark, folder, name, text)
         if name == "emitter":
             run.epochs._publish(run.epochs.epoch, run.epochs._last_answers)  # as after a crash
     got = "".join(f.read_text() for f in sorted((folder / "got").glob("*.csv")))
