@@ -8,6 +8,7 @@ from astralq.laws.rules import (
     bound_by_window,
     dead_columns,
     distinct_over_keys,
+    evaluations_at_a_period,
     fold_constants,
     join_condition_to_sides,
     join_from_selection,
@@ -34,6 +35,7 @@ RULES: tuple[Rule, ...] = tuple(
     Rule.of(module)
     for module in (
         band_order,
+        evaluations_at_a_period,  # before others move something into the lookup
         fold_constants,
         merge_projections,
         merge_selections,
