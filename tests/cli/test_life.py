@@ -106,12 +106,29 @@ def test_what_a_run_refuses_is_the_answer_to_a_request(checkpoint: Path) -> None
     assert list((checkpoint / "control").iterdir()) == []
 
 
-def test_a_query_that_was_dropped_can_be_added_again(checkpoint: Path) -> None:
+def test_what_was_added_and_dropped_is_remembered(checkpoint: Path) -> None:
     members = Membership().with_added(query("a")).with_added(query("b")).without("a")
     members.write(checkpoint)
     assert [q.name for q in Membership.read(checkpoint).added] == ["b"]
     assert Membership.read(checkpoint).dropped == ("a",)
-    assert members.with_added(query("a")).dropped == ()
+
+
+def test_a_request_that_came_while_a_run_began_is_answered(checkpoint: Path) -> None:
+    (checkpoint / "control").mkdir()
+    (checkpoint / "control" / "1.request.json").write_text('{"add": [], "drop": "a"}')
+    seen: list[Request] = []
+    requests = Requests(checkpoint, seen.append)
+    requests.clear()
+    requests.answer_all()
+    assert seen == [Request(drop="a")]
+    assert [p.name for p in (checkpoint / "control").iterdir()] == ["1.answer.json"]
+
+
+def test_a_request_that_cannot_be_read_does_not_end_a_run(checkpoint: Path) -> None:
+    (checkpoint / "control").mkdir()
+    (checkpoint / "control" / "1.request.json").write_text("{}")
+    Requests(checkpoint, lambda _: None).answer_all()
+    assert "cannot be carried out" in (checkpoint / "control" / "1.answer.json").read_text()
 
 
 def test_an_added_query_is_shown_before_its_first_epoch(checkpoint: Path) -> None:

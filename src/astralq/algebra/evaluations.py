@@ -8,12 +8,12 @@ from functools import cached_property
 
 from astralq.algebra.base import RELATION_HINT, STREAM_HINT, Kind, Operator, expect
 from astralq.algebra.domain import AtInstant, Custom, Domain, Floor, LastBatchOf, Shift
-from astralq.algebra.schedules import Measure, Periodic
+from astralq.algebra.schedules import Continuous, Measure, Periodic
 from astralq.algebra.scopes import Back, Scope
 from astralq.algebra.sources import StartedAt
 from astralq.algebra.stream_ops import Composite, LookupJoin
-from astralq.algebra.streamers import IStream
-from astralq.algebra.windows import Window, WindowSpec, last_batch, now
+from astralq.algebra.streamers import DStream, IStream
+from astralq.algebra.windows import Window, WindowSpec, last_batch, now, rows
 from astralq.errors import PlanError
 from astralq.schema import Schema
 from astralq.timeline import format_duration
@@ -44,6 +44,26 @@ class Evaluations(Operator):
             assert self.spec.schedule.measure is Measure.TIME
         else:
             expect(self.child, Kind.STREAM, "a window", STREAM_HINT)
+
+    @cached_property
+    def batches(self) -> list[Operator]:
+        """Streams whose batches are the evaluations; on time, those at instants of the schedule.
+
+        By positions or distance, the last tuple changes at every evaluation and nowhere else: a delay is a later
+        first one.
+        """
+        if self.child is None:
+            return []
+        schedule = self.spec.schedule
+        if isinstance(schedule, Continuous):
+            held = Window(self.child, replace(self.spec, partition=()))
+            return [IStream(held), DStream(held)]
+        if schedule.measure is Measure.TIME:
+            delayed = replace(now(), delay=self.spec.delay)
+            return [IStream(Window(self.child, delayed)) if self.spec.delay else self.child]
+        assert isinstance(schedule, Periodic)
+        moved = replace(schedule, first=schedule.first + self.spec.delay)
+        return [IStream(Window(self.child, WindowSpec(moved, rows(1).scope, 0, self.spec.partition)))]
 
     @property
     def label(self) -> str:

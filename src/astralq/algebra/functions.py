@@ -73,7 +73,7 @@ class Formula:
             case "*":
                 return a * b
         if b == 0:
-            raise WindowError("a step of the loop divides by 0", hint="divide by another number")
+            raise WindowError("a loop or a bound divides by 0", hint="divide by another number")
         # Instants are whole: a quotient is rounded down, a remainder is never negative.
         return a // b if sign == "/" else a % b
 

@@ -68,10 +68,30 @@ def _objects(op: Operator) -> _Moved | None:
             below = _objects(op.child)
             if below is None or not all(isinstance(e, Column) for _, e in op.keys):
                 return None
-            return below[0], {n: e.name for n, e in op.keys if isinstance(e, Column)}
+            # Under the names that they have here; one that is computed below tells no objects apart.
+            names = _attributes(op.child)
+            keys = {n: names.get(e.name.lower()) for n, e in op.keys if isinstance(e, Column)}
+            return None if None in keys.values() else (below[0], {n: str(a) for n, a in keys.items()})
         case Window() if op.child.schema.location is not None:
             return op.child, {n: n for n in op.spec.partition}
     return None
+
+
+def _attributes(op: Operator) -> dict[str, str]:
+    """The attributes of the stream below a relation that are still there, by their names here in lower case."""
+    match op:
+        case Window():
+            return {n.lower(): n for n in op.schema.names}
+        case Select():
+            return _attributes(op.child)
+        case Rename():
+            below, new = _attributes(op.child), {old.lower(): name.lower() for old, name in op.names}
+            return {new.get(n, n): a for n, a in below.items()}
+        case Project():
+            below = _attributes(op.child)
+            kept = ((n.lower(), e.name.lower()) for n, e in op.items if isinstance(e, Column))
+            return {n: below[old] for n, old in kept if old in below}
+    return {}
 
 
 def _is_window(op: Operator) -> bool:

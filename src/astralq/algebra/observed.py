@@ -163,7 +163,8 @@ def _of_sides(op: Operator, seen: Observed) -> list[Observed]:
             return [replace(seen, columns=seen.columns & _all(c)) for c in (left, right)]
         case SetOperation(in_order=True):
             # How the two sides are mixed depends on φ itself.
-            both = replace(seen, phi=seen.phi or seen.order)
+            # Both have to stay alike, also where nobody looks at the order.
+            both = replace(seen, phi=True)
             return [replace(both, columns=_all(c) | (seen.columns & PSEUDO)) for c in (left, right)]
         case SetOperation(how=SetKind.UNION):
             shown = [k for k, n in enumerate(op.schema.names) if n.lower() in seen.columns]

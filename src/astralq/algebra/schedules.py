@@ -16,7 +16,16 @@ from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 from astralq.errors import WindowError
 from astralq.space import Millimetres, format_distance
-from astralq.timeline import Duration, Instant, format_duration, format_instant, instant, to_datetime
+from astralq.timeline import (
+    MAX_INSTANT,
+    MIN_INSTANT,
+    Duration,
+    Instant,
+    format_duration,
+    format_instant,
+    instant,
+    to_datetime,
+)
 
 
 class Measure(Enum):
@@ -181,6 +190,11 @@ class Loop(TimeSchedule):
         while self.condition(t):
             yield t
             following = self.evolution(t)
+            if not MIN_INSTANT <= following <= MAX_INSTANT:
+                raise WindowError(
+                    f"the loop {self.text} steps from {format_instant(t)} to a time out of range",
+                    hint="let its condition end it before the year 9999",
+                )
             if following <= t:
                 raise WindowError(
                     f"the loop {self.text} steps from {format_instant(t)} to {format_instant(following)}",

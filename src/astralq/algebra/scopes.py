@@ -17,7 +17,7 @@ from astralq.algebra.schedules import (
     format_measure,
 )
 from astralq.errors import WindowError
-from astralq.timeline import Instant, format_instant
+from astralq.timeline import MAX_INSTANT, MIN_INSTANT, Instant, format_instant
 
 
 @dataclass(frozen=True)
@@ -249,6 +249,8 @@ def _check_rule_window(scope: Scope, j: int, e: Instant, before: Bounds) -> Boun
 
 
 def _shown(scope: Scope, value: int) -> str:
+    if scope.measure is Measure.TIME and not MIN_INSTANT <= value <= MAX_INSTANT:
+        return "a time out of range"
     return format_instant(Instant(value)) if scope.measure is Measure.TIME else format_measure(scope.measure, value)
 
 

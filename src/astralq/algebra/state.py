@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from astralq.algebra.base import Operator
 from astralq.algebra.domain import AtInstant, Custom, Domain, Floor, LastBatchOf, Shift
+from astralq.algebra.evaluations import Evaluations
 from astralq.algebra.relational import GroupBy, Project, Rename, Select
 from astralq.algebra.retention import (
     Demand,
@@ -89,6 +90,12 @@ def _kept(op: Operator, demand: Demand) -> Iterator[Kept]:
             if op.every is not None and not isinstance(op, RStream):
                 yield Kept(op, "the relation as it was at the last period")
             yield from _kept(op.child, demand_of_streamer(op))
+            return
+        case Evaluations():
+            for stream in op.batches:
+                yield from _kept(stream, Demand.CLIPPED)
+            if op.also is not None:
+                yield from _kept(op.also, Demand.CLIPPED)
             return
         case Domain():
             yield from _of_past(op)

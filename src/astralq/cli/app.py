@@ -322,7 +322,7 @@ def compare(
     end = _moment("--until", until)
     with _reported_errors():
         (source,) = read_all([file], "astral", asked=True, bind=bind or ())
-        compared = Comparisons(source, chronons, end)
+        compared = Comparisons(source, chronons, end, bind or ())
         if out is not None:
             spare_inputs([source], [out])
             write_all({out: compared.picture(out)})

@@ -35,8 +35,11 @@ CHRONONS = (Duration(1_000_000), Duration(60_000_000))
 class Comparisons:
     """The queries of a file, each under all conventions."""
 
-    def __init__(self, source: Source, chronons: Sequence[Duration], until: Instant | None) -> None:
+    def __init__(
+        self, source: Source, chronons: Sequence[Duration], until: Instant | None, bind: Sequence[str] = ()
+    ) -> None:
         self.source = source
+        self.bind = bind
         self.systems = systems(chronons or CHRONONS)
         self.until = source.wishes.until if until is None else until
         self.asked = [self._asked(q) for q in source.script.queries]
@@ -55,7 +58,7 @@ class Comparisons:
         assert system.dialect is not None
         tick = "" if system.tick is None else f"SET TICK {format_duration(system.tick)};\n"
         try:
-            return read_script(tick + self.source.text, system.dialect, only=number).queries[0].operator
+            return read_script(tick + self.source.text, system.dialect, bind=self.bind, only=number).queries[0].operator
         except AstralError as e:
             return e
 

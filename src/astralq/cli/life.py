@@ -20,21 +20,19 @@ def add(
     checkpoint: Path, file: str, dialect: str | None, bind: Sequence[str], name: str | None, *, allow_unbounded: bool
 ) -> list[str]:
     """Adds the queries of a file to the run of a checkpoint; returns their names."""
+    if file == STDIN:
+        raise PlanError("queries are added from a file", hint="give its name")
     (source,) = read_all([file], dialect, asked=True, bind=bind)
     statements = source.script.queries
     with errors_of(file):
         if not allow_unbounded:
             for s in statements:
                 optimize(s.operator).check_bounded()
-        stem = name or ("query" if file == STDIN else Path(file).stem)
+        stem = name or Path(file).stem
         names = [stem] if len(statements) == 1 else [f"{stem}-{s.number}" for s in statements]
-        if file == STDIN:
-            raise PlanError("queries are added from a file", hint="a restart reads what was added again")
-        text = Path(file).read_text(encoding="utf-8-sig")
+        folder, read_as = str(source.folder.absolute()), dialect or source.wishes.dialect
         added = tuple(
-            AddedQuery(
-                n, text, s.number, file, str(source.folder.absolute()), dialect or source.wishes.dialect, tuple(bind)
-            )
+            AddedQuery(n, source.text, s.number, file, folder, read_as, tuple(bind))
             for n, s in zip(names, statements, strict=True)
         )
     ask(checkpoint, Request(added))

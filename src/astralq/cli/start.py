@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 from astralq.algebra.sources import RelationSource, SensedSource, StreamSource
 from astralq.cli.scripts import Source, errors_of, place
-from astralq.errors import AstralError
+from astralq.errors import AstralError, PlanError
 from astralq.language.script import Statement, read_script
 from astralq.laws.optimize import optimize
 from astralq.laws.rule import Rule
@@ -82,14 +82,22 @@ def start_all(
 
         def carry_out(request: Request) -> None:
             nonlocal membership
+            own = {str(q.number) for q in source.script.queries}
             if request.drop is not None:
                 run.drop(request.drop)
                 membership = membership.without(request.drop)
+                membership.write(checkpoint)
             for query in request.add:
-                run.add(*joined(query.name, Path(query.folder), added_statement(query)))
+                if query.name in own or query.name in membership.dropped:
+                    # What a checkpoint knows under a name has to be the same query when it goes on.
+                    raise PlanError(f"the name {query.name!r} was used in this run already", hint="add --name another")
+                if query.name in run.epochs.failed:
+                    raise PlanError(f"query {query.name} failed in this run", hint="add --name another")
+                with translated_errors():
+                    run.add(*joined(query.name, Path(query.folder), added_statement(query)))
                 membership = membership.with_added(query)
+                membership.write(checkpoint)  # each by itself: the next one may be refused
                 printed.queries += 1
-            membership.write(checkpoint)
 
         settings = Settings(trigger, idle, once, sharing)
         requests = Requests(checkpoint, carry_out)

@@ -47,10 +47,12 @@ def _windows(op: Operator, change: Callable[[WindowSpec, Duration], WindowSpec])
 
 
 def _with_bounds(lo: int, hi: int) -> Rewrite:
-    """[e − x + lo, e − hi], in chronons."""
+    """[e − x + lo, e − hi], in chronons; of a window that ends before NOW both bounds are so much earlier."""
 
     def change(spec: WindowSpec, width: Duration) -> WindowSpec:
-        return replace(spec, scope=Scope(Measure.TIME, Back(width - lo), Back(hi)))
+        assert isinstance(spec.scope.lo, Back)
+        earlier = spec.scope.lo.amount - width
+        return replace(spec, scope=Scope(Measure.TIME, Back(width + earlier - lo), Back(earlier + hi)))
 
     return lambda op, _: _windows(op, change)
 

@@ -105,19 +105,19 @@ def _causes(
 ) -> tuple[Choice, ...]:
     """The one choice that gives the row by itself; else the first ones that do so together; else all that change it."""
 
-    def made(choices: Sequence[Choice]) -> Sequence[Row] | None:
+    def made(choices: Sequence[Choice]) -> Sequence[Row]:
         operator = asked.operator
         for choice in choices:
             operator = choice.rewrite(operator, first)
         return _answered(asked, system, operator).rows
 
-    def row(found: Sequence[Row] | None) -> Row | None:
-        return found[at] if found is not None and at < len(found) else None
+    def row(found: Sequence[Row]) -> Row | None:
+        return found[at] if at < len(found) else None
 
     alone = {choice: made([choice]) for choice in system.choices}
     wanted = row(rows)
     for choice, found in alone.items():
-        if row(found) == wanted and found is not None and _first_difference(base.rows, found) == at:
+        if row(found) == wanted and _first_difference(base.rows, found) == at:
             return (choice,)
     for upto in range(2, len(system.choices) + 1):
         needed = list(system.choices[:upto])
@@ -127,4 +127,4 @@ def _causes(
             fewer = [c for c in needed if c is not choice]
             needed = fewer if row(made(fewer)) == wanted else needed
         return tuple(needed)
-    return tuple(c for c, found in alone.items() if found is not None and _first_difference(base.rows, found) == at)
+    return tuple(c for c, found in alone.items() if _first_difference(base.rows, found) == at)

@@ -48,6 +48,10 @@ def unpacked(source: StreamSource, rows: Sequence[Values]) -> Beating:
         if n is None:
             told.append((t, int(i or 0)))
         else:
+            if int(n) in stamped:
+                raise DataError(
+                    f"stream {source.name}: the position {n} is there twice", hint="read what one query wrote, once"
+                )
             stamped[int(n)] = (t, int(i or 0), tuple(values))
     return Beating(Stamped(tuple(stamped[n] for n in sorted(stamped))), tuple(told))
 
@@ -62,4 +66,4 @@ def with_progress(rows: Iterable[Values], width: int, start: tuple[int, int], en
     yield (*start, *nothing, None)
     for n, row in enumerate(rows):
         yield (*row, n)
-    yield (end, 0, *nothing, None)
+    yield (end, start[1] if end == start[0] else 0, *nothing, None)

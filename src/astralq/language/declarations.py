@@ -70,8 +70,11 @@ def bound_to(declared: StreamDeclaration | RelationDeclaration, bind: Bind) -> S
         if clause not in known:
             what = "stream" if isinstance(declared, StreamDeclaration) else "relation"
             raise PlanError(f"{name} is a {what}, which has no {clause.replace('_', ' ').upper()}", span=place)
-    if declared.origin is not None:
-        raise PlanError(f"{name} has a source already", hint="leave out FROM, or BIND", span=place)
+    for clause, _ in bind.clauses:
+        default = next(f.default for f in fields(declared) if f.name == clause)
+        if getattr(declared, clause) != default:
+            what = "a source" if clause == "origin" else clause.replace("_", " ").upper()
+            raise PlanError(f"{name} has {what} already", hint="say it once", span=place)
     return replace(declared, **dict(bind.clauses))
 
 
@@ -94,7 +97,12 @@ def stream_source(
             hint=f"BIND {name} TO python 'module:callable' EVERY 1 MINUTE AT SITES (1, 2)",
             span=declared.name.span,
         )
+    if declared.progress and declared.on_arrival:
+        raise PlanError(
+            "WITH PROGRESS reads timestamps back", hint="leave out TIMESTAMP ON ARRIVAL", span=declared.name.span
+        )
     if declared.every is not None:
+        _refuse_of_sensed(declared)
         designated = None if declared.designation is None else Designation(bind_query(declared.designation))
         return _sensed(declared, schema, designated)
     if declared.location is not None:
@@ -127,9 +135,29 @@ def stream_source(
     )
 
 
+def _refuse_of_sensed(declared: StreamDeclaration) -> None:
+    """What belongs to pushed streams: a sensed one has its ticks."""
+    given = {
+        "WITH PROGRESS": declared.progress,
+        "HEARTBEAT BY": declared.heartbeat is not None,
+        "LATENESS": declared.lateness is not None,
+        "TIMESTAMP": declared.timestamp is not None or declared.on_arrival,
+        "POSITION BY": bool(declared.position_by),
+        "BATCH": declared.batch_by is not None or declared.batch_each_row,
+        "LOCATION BY": declared.location is not None,
+    }
+    for clause, there in given.items():
+        if there:
+            raise PlanError(f"a sensed stream has no {clause}", hint="leave it out", span=declared.name.span)
+
+
 def _with_header(origin: Origin | None) -> Origin | None:
     """What WITH PROGRESS writes as csv has a header, by which it is read back."""
-    if origin is None or origin.format != "csv" or origin.option("header", ""):
+    if origin is None or origin.format != "csv":
+        return origin
+    if origin.option("header", "true").lower() != "true":
+        raise PlanError("csv files WITH PROGRESS have a header", hint="leave out header")
+    if origin.option("header", ""):
         return origin
     return replace(origin, options=(*origin.options, ("header", "true")))
 

@@ -36,7 +36,7 @@ _NOT_ALIAS = {"LOOKUP", "WITHIN", "EVERY", "AT", "DELAYED", "BY", "DURING", "DIV
 
 
 _CLAUSES = {"FROM", "OPTIONS", "TIMESTAMP", "POSITION", "BATCH", "LOCATION", "LATENESS", "SENSED", "EVERY", "VALID"} | {
-    *("CHANGES", "KEY", "PLANAR")
+    *("CHANGES", "KEY", "PLANAR", "WITH", "HEARTBEAT")
 }
 """What may follow the attributes of a declaration."""
 
@@ -208,8 +208,17 @@ class AstralSQL(ScalarSQL):
             if self._match_text_seq("AT", "LAST", "BATCH", "OF"):
                 return Past(stream=self._item_core())
             if self._match_text_seq("DURING"):
-                return Past(during=tuple(self._parse_csv(self._interval)))
+                found = [self._interval()]
+                while self._curr and self._curr.token_type is TokenType.COMMA and self._is_time_ahead():
+                    self._advance()
+                    found.append(self._interval())
+                return Past(during=tuple(found))
             return None
+
+        def _is_time_ahead(self) -> bool:
+            """Whether another interval follows a comma, and not another item of FROM."""
+            after = self._next
+            return after is not None and (after.token_type is TokenType.STRING or after.text.upper() == "TIMESTAMP")
 
         def _interval(self) -> tuple[Name, Name | None]:
             """TIMESTAMP '…' [TO TIMESTAMP '…'], half-open."""

@@ -1,4 +1,4 @@
-"""Linear forms in a window's brackets, 2s*j + 3s: what bounds of [ALPHA … BETA …] and [FOR …] are."""
+"""Linear forms in a window's brackets, 2s*j + 3s, for [ALPHA … BETA …]; any arithmetic of t for [FOR …] and [AT …]."""
 
 from __future__ import annotations
 
@@ -87,12 +87,14 @@ class LinearReader(WordReader):
 
     def _summand(self, variable: str) -> list[str | int]:
         first = self.at
+        self._has_unit = False
         found = self._product(variable)
-        alone = self.at == first + 1 and self.words[first].kind == "number"
-        if alone and found != [0]:
+        if not self._has_unit and found != [0]:
             self.at = first
             raise self.fail(f"{self.words[first].text} has no unit", "write for example t - 5 SECONDS")
         return found
+
+    _has_unit = False  # whether the product that is read has a time or a duration in it
 
     def _product(self, variable: str) -> list[str | int]:
         found = self._factor(variable)
@@ -109,9 +111,11 @@ class LinearReader(WordReader):
         if self.take("-"):
             return [0, *self._factor(variable), "-"]
         if self.take(variable.upper()):
+            self._has_unit = True
             return [variable]
         word = self.words[self.at] if self.at < len(self.words) else None
         if self.peek("TIMESTAMP"):
+            self._has_unit = True
             return [int(self.moment())]
         if word is not None and word.kind == "number" and word.text.isdigit():
             after = self.words[self.at + 1] if self.at + 1 < len(self.words) else None
@@ -120,6 +124,7 @@ class LinearReader(WordReader):
                 return [int(word.text)]
         if word is None or not (word.kind in ("number", "string") or self.peek("INTERVAL")):
             raise self.fail(f"expected {variable}, a duration, a time or a number")
+        self._has_unit = True
         return [int(duration(self.amount()))]
 
     def constant(self, stop: tuple[str, ...]) -> str:

@@ -167,7 +167,9 @@ class Printer:
                     raise _no_form(op)  # SCAN is a stream of windows there
                 if op.other is not None:
                     return f"{self.item(op.child)} AT LAST BATCH OF {self.item(op.other)}"
-                return f"{self.item(op.child)} {_past(op)}"
+                past = f"{self.item(op.child)} {_past(op)}"
+                # A comma behind DURING would begin another interval.
+                return f"(SELECT * FROM {past})" if op.transform_ == Shift(Duration(0)) else past
         return f"({self.query(op)})"
 
     def _window(self, spec: WindowSpec) -> str:

@@ -132,13 +132,13 @@ class ScopeBinder(Binder):
         try:
             name = self.scope.resolve(node.name, node.table or None)
         except SchemaError as e:
+            # HAVING may use the names that SELECT gives.
+            if not node.table and node.name.lower() in self.aliases:
+                return self.aliases[node.name.lower()]
             if self.scope.tagged and node.name.lower() in TAGS:
                 return self._tag(node)
             if self.scope.bare_text and not node.table and not (e.hint or "").startswith("did you mean"):
                 return Literal(STRING, node.name)
-            # HAVING may use the names that SELECT gives.
-            if not node.table and node.name.lower() in self.aliases:
-                return self.aliases[node.name.lower()]
             raise
         attribute = self.schema[name]
         return Column(attribute.type, attribute.name)

@@ -220,6 +220,8 @@ class StatementParser(ScalarSQL.Parser):
     def _source_clause(self, given: dict[str, Any]) -> bool:
         """FROM, OPTIONS and POSITION BY, of streams and relations."""
         if self._match_text_seq("FROM"):
+            if given.get("origin") is not None:
+                self.raise_error("it has a source already", self._prev)
             given["origin"] = self._origin()
         elif self._match_text_seq("OPTIONS"):
             if given.get("origin") is None:

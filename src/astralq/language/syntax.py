@@ -193,6 +193,6 @@ class SpreadItem(exp.Expression):
 
 
 class StreamerQuery(exp.Expression):
-    """ISTREAM(q), DSTREAM(q) or RSTREAM(q), with EVERY d or ON INSERT."""
+    """ISTREAM(q), DSTREAM(q) or RSTREAM(q), with EVERY d, ON INSERT or ON EVALUATION."""
 
     arg_types = {"this": True, "kind": True, "every": False, "on": False, "alias": False, "with_": False}  # noqa: RUF012

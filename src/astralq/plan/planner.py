@@ -127,7 +127,7 @@ class Planner:
                 child = self.relation(op.child, demand=demand_of_streamer(op), identity=_compares_tuples(op))
                 return streamers.stream_of(op, child, run, name=self._state_name("every", op))
             case Evaluations():
-                below = [self.stream(b) for b in evaluations.batches(op)]
+                below = [self.stream(b) for b in op.batches]
                 return evaluations.evaluations(op, below, None if op.also is None else self.stream(op.also), run)
             case BandJoin():
                 return self._banded(op)

@@ -11,7 +11,7 @@ import json
 import os
 import time
 from collections.abc import Callable, Iterator
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from uuid import uuid4
 
@@ -60,7 +60,7 @@ class Membership:
         write_record(root / "membership.json", {"added": [asdict(q) for q in self.added], "dropped": self.dropped})
 
     def with_added(self, query: AddedQuery) -> Membership:
-        return Membership((*self.added, query), tuple(n for n in self.dropped if n != query.name))
+        return replace(self, added=(*self.added, query))
 
     def without(self, name: str) -> Membership:
         return Membership(tuple(q for q in self.added if q.name != name), (*self.dropped, name))
@@ -86,23 +86,25 @@ class Requests:
         return self.root / "control"
 
     def clear(self) -> None:
-        """Takes away what was asked of a run that has ended: nobody waits for its answer."""
-        for path in self.folder.glob("*.json"):
-            path.unlink()
+        """Takes away the answers that nobody fetched. Requests stay: who asked a run that has ended has taken his back,
+        and others may have asked while this one began."""
+        for path in self.folder.glob("*.answer.json"):
+            path.unlink(missing_ok=True)
 
     def answer_all(self) -> None:
         """Carries out the requests that have come, one by one; an error is an answer, too."""
         if not self.folder.is_dir():
             return
         for path in sorted(self.folder.glob("*.request.json")):
-            record = json.loads(path.read_text(encoding="utf-8"))
-            request = Request(tuple(map(AddedQuery.from_record, record["add"])), record["drop"])
-            path.unlink()
             error = None
             try:
-                self.handle(request)
+                record = json.loads(path.read_text(encoding="utf-8"))
+                self.handle(Request(tuple(map(AddedQuery.from_record, record["add"])), record["drop"]))
             except AstralError as e:
                 error = str(e)
+            except Exception as e:  # whatever is wrong with a request, the run goes on
+                error = f"it cannot be carried out: {str(e).splitlines()[0] if str(e) else type(e).__name__}"
+            path.unlink(missing_ok=True)
             _put(self.folder / path.name.replace(".request.", ".answer."), {"error": error})
 
 

@@ -2,18 +2,31 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 
 from pyspark.sql import SparkSession
 
 from astralq.algebra.answers import answer_columns
+from astralq.errors import PlanError
+from astralq.io.declared import check_progress
 from astralq.laws.lower import lower
 from astralq.plan.state.store import Metadata, scope_of
 from astralq.runtime.checkpoint.tables import Part
 from astralq.runtime.queries import ContinuousQuery, QueryState
 from astralq.runtime.sinks import Emitter, Progress, Sink, Staged
 from astralq.timeline import BatchId, Instant
+
+
+def check_emitter(query: ContinuousQuery, others: Iterable[ContinuousQuery]) -> None:
+    """WITH PROGRESS a tuple is known by its position, so that no two queries can write to one place."""
+    sink = query.sink
+    if sink is None or not sink.progress:
+        return
+    check_progress(sink, answer_columns(query.operator))
+    for other in others:
+        if other.sink is not None and (other.sink.format, other.sink.path) == (sink.format, sink.path):
+            raise PlanError(f"two queries are inserted into {sink.path!r} WITH PROGRESS", hint="name two places")
 
 
 def publish(

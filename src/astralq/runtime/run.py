@@ -14,11 +14,9 @@ from pathlib import Path
 from pyspark.errors import StreamingQueryException
 from pyspark.sql import DataFrame, SparkSession
 
-from astralq.algebra.answers import answer_columns
 from astralq.algebra.base import Kind
 from astralq.algebra.sources import NOTHING, RelationSource, SensedSource, Source, StreamSource
 from astralq.errors import AstralError, PlanError
-from astralq.io.declared import check_progress
 from astralq.runtime.checkpoint.folders import Folders
 from astralq.runtime.cohorts import Intent, TargetWatermark
 from astralq.runtime.epochs import Epochs
@@ -28,6 +26,7 @@ from astralq.runtime.ingest.sensing import sensed_input
 from astralq.runtime.ingest.watermark import MAX_WATERMARK, SourceProgress, watermark
 from astralq.runtime.latency import Latencies, Latency
 from astralq.runtime.progress import QueryProgress, RunProgress
+from astralq.runtime.publishing import check_emitter
 from astralq.runtime.queries import ContinuousQuery
 from astralq.runtime.sinks import Sink
 from astralq.spark.batch import last_instants
@@ -110,8 +109,6 @@ class ContinuousRun:
         """Adds a query, also to a run that is active, and starts the sources that are new."""
         if query.operator.kind is Kind.WINDOWS:
             raise PlanError("a stream of windows is not an answer", hint="stream it: RSTREAM(…)")
-        if query.sink is not None and query.sink.progress:
-            check_progress(query.sink, answer_columns(query.operator))
         if not re.fullmatch(r"[A-Za-z0-9_][A-Za-z0-9_.-]*", query.name):
             raise PlanError(f"{query.name!r} cannot be the name of a query", hint="use letters, digits, _, . and -")
         with self._steps:
@@ -134,12 +131,13 @@ class ContinuousRun:
                 query = replace(query, t0=Instant(released_until + 1))
             self._check_sources(query, begins=not known)
             new = {s.name: self._open_log(s, query) for s in query.coming if s.name not in self.epochs.ingest_logs}
-            if self._listens:
-                for log in new.values():
-                    self._listen(log)
+            check_emitter(query, self.epochs.queries.values())
             self.epochs.register(query, sink)
             self.epochs.ingest_logs |= new
             self._sources |= {s.name: s for s in query.sources}
+            if self._listens:
+                for log in new.values():
+                    self._listen(log)
         self.wake.set()
 
     def _check_sources(self, query: ContinuousQuery, *, begins: bool) -> None:

@@ -150,7 +150,7 @@ def heartbeats(columns: Sequence[Attribute], progress: Progress) -> list[Values]
     """The rows that say from where on, and up to where, there are all tuples."""
     nothing = (None,) * (len(columns) - 2)
     start, until = progress.start, progress.until
-    return [(start.t, start.i, *nothing, None), (until, 0, *nothing, None)]
+    return [(start.t, start.i, *nothing, None), (until, start.i if until == start.t else 0, *nothing, None)]
 
 
 def _link(source: Path, target: Path) -> None:

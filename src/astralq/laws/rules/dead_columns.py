@@ -134,9 +134,11 @@ def _needed(op: Operator) -> set[str]:
     return set()
 
 
-def _narrower(op: Operator, wanted: set[str]) -> Operator:
-    """Both sides without the attributes at places that nobody wants."""
+def _narrower(op: Operator, wanted: set[str]) -> Operator | None:
+    """Both sides without the attributes at places that nobody wants; a tuple keeps one attribute at least."""
     places = [k for k, n in enumerate(op.schema.names) if n.lower() in wanted] or [0]
+    if len(places) == len(op.schema):
+        return None
     sides = [Project(c, tuple(columns(c.schema)[k] for k in places)) for c in op.children]
     return op.with_children(*sides)
 

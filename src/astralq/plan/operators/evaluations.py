@@ -2,13 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
-from astralq.algebra.base import Operator
 from astralq.algebra.evaluations import Evaluations
 from astralq.algebra.schedules import Continuous, Measure, Periodic, TimeSchedule
-from astralq.algebra.streamers import DStream, IStream
-from astralq.algebra.windows import Window, WindowSpec, now, rows
+from astralq.algebra.windows import WindowSpec
 from astralq.plan.columns import Column, col, lit, long
 from astralq.plan.encoding.tables import StreamTable
 from astralq.plan.run import Run
@@ -16,26 +12,8 @@ from astralq.plan.table import Numbers, Table, Values
 from astralq.timeline import Instant
 
 
-def batches(op: Evaluations) -> list[Operator]:
-    """Streams whose batches are evaluations of a window over a stream; on time, those at instants of its schedule.
-
-    By positions or distance, the last tuple changes at every evaluation and nowhere else: a delay is a later first one.
-    """
-    if op.child is None:
-        return []
-    schedule = op.spec.schedule
-    if isinstance(schedule, Continuous):
-        held = Window(op.child, replace(op.spec, partition=()))
-        return [IStream(held), DStream(held)]
-    if schedule.measure is Measure.TIME:
-        return [op.child if not op.spec.delay else IStream(Window(op.child, replace(now(), delay=op.spec.delay)))]
-    assert isinstance(schedule, Periodic)
-    moved = replace(schedule, first=schedule.first + op.spec.delay)
-    return [IStream(Window(op.child, WindowSpec(moved, rows(1).scope, 0, op.spec.partition)))]
-
-
 def evaluations(op: Evaluations, streams: list[StreamTable], also: StreamTable | None, run: Run) -> StreamTable:
-    """One row for each batch, without attributes; `streams` are those of `batches`."""
+    """One row for each batch, without attributes; `streams` are those of `op.batches`."""
     schedule, on_time = op.spec.schedule, None
     if isinstance(schedule, TimeSchedule) and schedule.measure is Measure.TIME and not isinstance(schedule, Continuous):
         on_time = schedule

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import fcntl
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -14,6 +15,10 @@ VERSION = 5
 """The version of the format. 2: state tables are named by digests. 3: folders and keys of records have new
 names; the plan of each query is kept. 4: queries may have state tables in common. 5: variances
 are sums; sums over [RANGE x] go on; parts of tables know which instants they are for."""
+
+
+LOOKS = 3
+"""How often a lock is tried before another run has it."""
 
 
 class CheckpointError(AstralError):
@@ -95,13 +100,19 @@ class Folders:
         """Locks the checkpoint against other runs; the lock ends with the process."""
         self.root.mkdir(parents=True, exist_ok=True)
         with (self.root / "lock").open("w") as handle:
-            try:
-                fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            except OSError:
-                raise CheckpointError(
-                    f"another run uses the checkpoint {self.root}",
-                    hint="stop it, or give each run a directory of its own",
-                ) from None
+            for attempt in range(LOOKS):
+                try:
+                    fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                    break
+                except OSError:
+                    # Who only looks whether a run goes on has the lock for a moment.
+                    if attempt + 1 < LOOKS:
+                        time.sleep(0.1)
+                        continue
+                    raise CheckpointError(
+                        f"another run uses the checkpoint {self.root}",
+                        hint="stop it, or give each run a directory of its own",
+                    ) from None
             self._check_version()
             for folder in (self.intents, self.commits):
                 folder.mkdir(exist_ok=True)
