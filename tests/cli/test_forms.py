@@ -88,3 +88,42 @@ def test_heartbeats_of_a_callable_let_time_pass(tmp_path: Path, spark: SparkSess
     assert printed("run", *asked, "--engine", "model") == expected
     assert printed("run", *asked) == expected
     assert astralq("start", *asked, "--checkpoint", str(tmp_path / "c"), "--once").stdout == expected
+
+
+PRINTED = """-- dialect: sneeql
+-- until: 1970-01-01T00:02:00Z
+road: sensed (site:integer, time:integer, temp:integer, vibration:integer)
+traffic: pushed (site:integer, time:integer, weight:integer, vehicle:integer)
+tempClass: stored (temp:integer, category:string)
+BIND traffic TO csv 'traffic.csv';
+BIND tempClass TO csv 'classes.csv';
+START AT TIMESTAMP '1970-01-01T00:00:00Z';
+SELECT road.tick, road.site, road.vibration FROM road WHERE road.temp < 50 AND road.vibration > 20;
+RSTREAM(SELECT MIN(temp) AS coldest, MAX(vibration) AS strongest
+  FROM road [FROM NOW-10 TO NOW SLIDE 1 MIN], traffic [FROM NOW-10 TO NOW SLIDE 1 ROW]
+  WHERE road.site=traffic.site AND road.tick=traffic.tick);
+ISTREAM(SELECT road.site, tempClass.category FROM road [FROM NOW-1 TO NOW SLIDE 1 MIN], tempClass [SCAN 10 MIN]
+  WHERE tempClass.temp = road.temp);
+"""
+SENSOR = "def measure(site, t):\n    return (10 * site, 20 + site + t // 60_000_000)\n"
+
+
+@pytest.mark.spark
+def test_the_declarations_of_003_are_run_as_they_are_printed(tmp_path: Path, spark: SparkSession) -> None:
+    """[003 §3] Its three extents, and its three queries over them, on both engines."""
+    assert spark is not None
+    (tmp_path / "q.aql").write_text(PRINTED)
+    (tmp_path / "road_of_003.py").write_text(SENSOR)
+    (tmp_path / "traffic.csv").write_text("1,60,900,1\n2,120,800,1\n")
+    (tmp_path / "classes.csv").write_text("10,cold\n20,mild\n")
+    bind = ("--bind", "road TO python 'road_of_003:measure' EVERY 1 MINUTE AT SITES (1, 2)", "--format", "jsonl")
+    model = answers(printed("run", str(tmp_path / "q.aql"), *bind, "--engine", "model"))
+    assert answers(printed("run", str(tmp_path / "q.aql"), *bind)) == model
+    assert [json.loads(row)["vibration"] for row in model[1]] == [21, 22, 22, 23, 23, 24]
+    assert [json.loads(row) for row in model[2]][-1] == {
+        "t": "1970-01-01T00:02:00Z",
+        "i": 0,
+        "coldest": 10,
+        "strongest": 24,
+    }
+    assert [json.loads(row)["category"] for row in model[3]][:2] == ["cold", "mild"]
