@@ -48,7 +48,8 @@ SNEEQL = System(
 SPARK = System(
     "spark window()",
     (ON_EPOCH, HALF_OPEN, AT_ENDS),
-    "Spark's Structured Streaming guide: window starts are inclusive and window ends exclusive, startTime counts from "
+    "Spark's reference of window() and its streaming guide: window starts are inclusive and window ends exclusive, "
+    "startTime counts from "
     "1970-01-01; in append mode a window is output once, when the watermark has passed its end",
 )
 
