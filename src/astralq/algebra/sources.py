@@ -8,10 +8,11 @@ from enum import Enum
 from functools import cached_property
 from typing import Any
 
-from astralq.algebra.base import PSEUDO, Kind, Operator, Unary
+from astralq.algebra import answers
+from astralq.algebra.base import PSEUDO, STAMP, Kind, Operator, Unary
 from astralq.algebra.digest import LATER
 from astralq.errors import PlanError
-from astralq.schema import BIGINT, BOOLEAN, STRING, TIMESTAMP, Attribute, Schema, Value, fits
+from astralq.schema import BOOLEAN, STRING, TIMESTAMP, Attribute, Schema, Value, fits
 from astralq.timeline import Duration, Instant, format_duration, format_instant
 
 
@@ -49,8 +50,8 @@ FOLLOWING = (
 
 NOTHING = Duration(0)
 
-EMITTED = (Attribute("t", TIMESTAMP), Attribute("i", BIGINT))
-POSITION = Attribute("_n", BIGINT)
+EMITTED = answers.STAMP
+POSITION = STAMP[2]
 """What WITH PROGRESS writes before and behind the attributes of a tuple."""
 
 UNITS = {"SECONDS": 1_000_000, "MILLISECONDS": 1_000, "MICROSECONDS": 1}
@@ -117,7 +118,7 @@ class StreamSource(Operator):
         return self.declared
 
     @property
-    def beats(self) -> bool:
+    def has_heartbeats(self) -> bool:
         """Whether its rows say how far time has come."""
         return self.progress or self.heartbeat is not None
 

@@ -280,7 +280,7 @@ def _times_in_footers(question: Question) -> dict[tuple[str, Instant], Times]:
             continue
         if op.origin.format != "parquet" or "://" in op.origin.path or op.batch_by is not None or op.batch_each_row:
             continue
-        if op.beats:
+        if op.has_heartbeats:
             continue
         said = footers(find_files(op.origin, question.folder, described(op)), op.timestamp)
         if said is not None and start <= said.first:

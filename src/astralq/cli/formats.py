@@ -14,6 +14,7 @@ from rich.text import Text
 
 from astralq.algebra.answers import CHANGE
 from astralq.cli.output import OutputError
+from astralq.io.parquet import arrow_type
 from astralq.printing.answers import Answer
 from astralq.printing.lines import csv_header, csv_lines, json_lines
 from astralq.printing.values import is_number, text
@@ -157,21 +158,10 @@ def write_by_spark(answer: Answer, time: str, path: Path) -> None:
 
 
 def _arrow_type(pa: Any, type_: Type, time: str) -> Any:
-    match type_.name:
-        case "INT":
-            return pa.int32()
-        case "BIGINT" | "INTERVAL":
-            return pa.int64()
-        case "DOUBLE":
-            return pa.float64()
-        case "BOOLEAN":
-            return pa.bool_()
-        case "DECIMAL":
-            return pa.decimal128(type_.precision, type_.scale)
-        case "TIMESTAMP":
-            times = {"iso": pa.timestamp("us", tz="UTC"), "seconds": pa.decimal128(18, 6), "micros": pa.int64()}
-            return times[time]
-    return pa.string()
+    """The type of a column in Arrow; instants as numbers, if they are wanted."""
+    if type_.name == "TIMESTAMP" and time != "iso":
+        return pa.decimal128(18, 6) if time == "seconds" else pa.int64()
+    return arrow_type(type_)
 
 
 def _arrow_value(value: Value, type_: Type, time: str) -> Any:

@@ -14,7 +14,7 @@ from astralq.draw.clock import SECOND, Clock
 from astralq.draw.scene import BarLane, DotLane, Lane, Scene, Span, SpanLane
 from astralq.draw.words import several
 from astralq.errors import DataError
-from astralq.io.progress import Beating, Stamped
+from astralq.io.progress import Stamped, WithHeartbeats
 from astralq.model.sources import Data, receive
 from astralq.model.values import Context, Stream
 from astralq.timeline import Instant
@@ -53,9 +53,9 @@ def received(query: Operator, data: Data, t0: Instant | None, until: Instant | N
                     )
                 given = data[op.name]
                 found[op.name] = Stream.of((s.batch, s.values) for s in kept)
-                if isinstance(given, Beating):
+                if isinstance(given, WithHeartbeats):
                     rows = Stamped(tuple((s.t, s.i, s.values) for s in kept))
-                    found[op.name] = Beating(rows, given.beats)
+                    found[op.name] = WithHeartbeats(rows, given.heartbeats)
             case SensedSource() if t0 is not None and until is not None:
                 count = ((until - t0) // op.every + 1) * op.size
                 if count > TUPLES:

@@ -134,11 +134,10 @@ def check_progress(sink: Origin, columns: Sequence[Attribute]) -> None:
             "INSERT INTO … WITH PROGRESS takes a stream, and this is a relation",
             hint="stream it: ISTREAM(…) or RSTREAM(…)",
         )
-    taken = [a.name for a in columns[2:] if a.name.lower() in ("t", "i", POSITION.name)]
-    if taken:
+    if any(a.name.lower() == POSITION.name for a in columns):
         raise DataError(
-            f"INSERT INTO … WITH PROGRESS: {taken[0]!r} is the name of a column that it writes itself",
-            hint=f"SELECT … {taken[0]} AS another name",
+            f"INSERT INTO … WITH PROGRESS: {POSITION.name!r} is the name of a column that it writes itself",
+            hint=f"SELECT … {POSITION.name} AS another name",
         )
     if sink.format == "csv" and sink.option("header", "true").lower() != "true":
         raise DataError("csv files WITH PROGRESS have a header", hint="leave out header = 'false'")

@@ -17,7 +17,7 @@ from astralq.algebra.base import Operator
 from astralq.algebra.sources import Origin, RelationSource, SensedSource, Sensor, StreamSource
 from astralq.errors import AstralError, DataError, nearest
 from astralq.io.formats import SUFFIXES, File, NamedRows, check_options, read_files, typed
-from astralq.io.progress import Beating, unpacked
+from astralq.io.progress import WithHeartbeats, unpacked
 from astralq.schema import Schema, Values
 from astralq.timeline import Instant
 
@@ -61,9 +61,9 @@ def _origin(source: StreamSource | RelationSource | SensedSource) -> Origin:
     return source.origin
 
 
-def _rows(source: StreamSource | RelationSource, folder: Path) -> list[Values] | Beating:
+def _rows(source: StreamSource | RelationSource, folder: Path) -> list[Values] | WithHeartbeats:
     rows = _physical_rows(source, folder)
-    return unpacked(source, rows) if isinstance(source, StreamSource) and source.beats else rows
+    return unpacked(source, rows) if isinstance(source, StreamSource) and source.has_heartbeats else rows
 
 
 def _physical_rows(source: StreamSource | RelationSource, folder: Path) -> list[Values]:

@@ -8,7 +8,7 @@ from typing import Any
 
 from astralq.errors import DataError
 from astralq.io.formats import NUMBER_AS_TIME, File, missing
-from astralq.schema import Attribute, Schema
+from astralq.schema import Attribute, Schema, Type
 
 INTEGRAL = ("tinyint", "smallint", "int", "bigint")
 
@@ -140,3 +140,21 @@ def mismatch(found: str, a: Attribute, where: str, integral: bool | None = None)
 def article(a: Attribute) -> str:
     """What stands before the name of an attribute's type."""
     return "an" if a.type.name == "INT" else "a"
+
+
+def arrow_type(type_: Type) -> Any:
+    """The type of a column in Arrow: instants are in microseconds UTC, durations numbers of them."""
+    import pyarrow as pa
+
+    if type_.name == "DECIMAL":
+        return pa.decimal128(type_.precision, type_.scale)
+    types = {
+        "INT": pa.int32(),
+        "BIGINT": pa.int64(),
+        "INTERVAL": pa.int64(),
+        "DOUBLE": pa.float64(),
+        "STRING": pa.string(),
+        "BOOLEAN": pa.bool_(),
+        "TIMESTAMP": pa.timestamp("us", tz="UTC"),
+    }
+    return types.get(type_.name, pa.string())

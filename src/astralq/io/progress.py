@@ -22,23 +22,23 @@ class Stamped:
 
 
 @dataclass(frozen=True)
-class Beating:
+class WithHeartbeats:
     """The rows of a stream, and the batch identifiers (t, i) of its heartbeats; t is as the timestamps are declared."""
 
     rows: Stamped | list[Values]
-    beats: tuple[tuple[Value, int], ...]
+    heartbeats: tuple[tuple[Value, int], ...]
 
 
-def unpacked(source: StreamSource, rows: Sequence[Values]) -> Beating:
+def unpacked(source: StreamSource, rows: Sequence[Values]) -> WithHeartbeats:
     """What the files of a stream say, tuples and heartbeats apart."""
     if source.heartbeat is not None:
         place = source.physical.index(source.heartbeat)
         assert source.timestamp is not None
         moment = source.physical.index(source.timestamp)
-        beats = tuple((r[moment], 0) for r in rows if r[place] is True)
-        return Beating([(*r[:place], *r[place + 1 :]) for r in rows if r[place] is not True], beats)
+        marked = tuple((r[moment], 0) for r in rows if r[place] is True)
+        return WithHeartbeats([(*r[:place], *r[place + 1 :]) for r in rows if r[place] is not True], marked)
     stamped: dict[int, tuple[int, int, Values]] = {}
-    told: list[tuple[Value, int]] = []
+    found: list[tuple[Value, int]] = []
     for t, i, *values, n in rows:
         if not isinstance(t, int) or not (i is None or (isinstance(i, int) and i >= 0)):
             raise DataError(
@@ -46,14 +46,20 @@ def unpacked(source: StreamSource, rows: Sequence[Values]) -> Beating:
                 hint="WITH PROGRESS reads what INSERT INTO … WITH PROGRESS wrote",
             )
         if n is None:
-            told.append((t, int(i or 0)))
+            found.append((t, int(i or 0)))
         else:
             if int(n) in stamped:
                 raise DataError(
                     f"stream {source.name}: the position {n} is there twice", hint="read what one query wrote, once"
                 )
             stamped[int(n)] = (t, int(i or 0), tuple(values))
-    return Beating(Stamped(tuple(stamped[n] for n in sorted(stamped))), tuple(told))
+    return WithHeartbeats(Stamped(tuple(stamped[n] for n in sorted(stamped))), tuple(found))
+
+
+def heartbeats(width: int, start: tuple[int, int], end: int) -> tuple[Values, Values]:
+    """The rows that say from where on, and up to where, there are all tuples of so many attributes."""
+    nothing = (None,) * width
+    return (*start, *nothing, None), (end, start[1] if end == start[0] else 0, *nothing, None)
 
 
 def with_progress(rows: Iterable[Values], width: int, start: tuple[int, int], end: int) -> Iterator[Values]:
@@ -62,8 +68,8 @@ def with_progress(rows: Iterable[Values], width: int, start: tuple[int, int], en
     >>> list(with_progress([(5, 0, "a")], 1, (0, 0), 9))
     [(0, 0, None, None), (5, 0, 'a', 0), (9, 0, None, None)]
     """
-    nothing = (None,) * width
-    yield (*start, *nothing, None)
+    first, last = heartbeats(width, start, end)
+    yield first
     for n, row in enumerate(rows):
         yield (*row, n)
-    yield (end, start[1] if end == start[0] else 0, *nothing, None)
+    yield last

@@ -163,8 +163,8 @@ def observe(query: Operator, data: Data, t0: Instant | None, until: Instant | No
         match op:
             case StreamSource():
                 stream = receive(op, _given(op.name, data))
-                told = heartbeats(op, _given(op.name, data))
-                batches += [b for b in (*stream.batches, *told) if b.t >= start_at]
+                beyond = heartbeats(op, _given(op.name, data))
+                batches += [b for b in (*stream.batches, *beyond) if b.t >= start_at]
             case RelationSource():
                 times = read_relation(op, _given(op.name, data))[1]
                 batches += [BatchId(t, 0) for t in times if t >= start_at]

@@ -12,13 +12,13 @@ from typing import Any
 from astralq.algebra.sources import UNITS, RelationSource, SensedSource, Sensor, StreamSource, Validity
 from astralq.errors import DataError, TimeError
 from astralq.expr.order import OrderKey, order_key, row_key
-from astralq.io.progress import Beating, Stamped
+from astralq.io.progress import Stamped, WithHeartbeats
 from astralq.model.values import Phi, Relation, Row, Stream, Values
 from astralq.schema import Value
 from astralq.timeline import BatchId, Instant, format_instant, instant
 
 Rows = Iterable[Sequence[Any]]
-Data = Mapping[str, "Stream | Rows | Sensor | Beating"]
+Data = Mapping[str, "Stream | Rows | Sensor | WithHeartbeats"]
 """For each source its rows, a stream that is already stamped, or the callable of a sensed stream."""
 
 
@@ -40,20 +40,20 @@ def _sequence(value: Any, what: str) -> Sequence[Any]:
 
 def heartbeats(source: StreamSource, data: Any) -> list[BatchId]:
     """How far the heartbeats of a stream say that time has come."""
-    if not isinstance(data, Beating):
+    if not isinstance(data, WithHeartbeats):
         return []
-    moments = [(_moment(t, source.unit, f"a heartbeat of stream {source.name}"), i) for t, i in data.beats]
+    moments = [(_moment(t, source.unit, f"a heartbeat of stream {source.name}"), i) for t, i in data.heartbeats]
     if any(t is None for t, _ in moments):
         raise DataError(f"a heartbeat of stream {source.name} has no {source.timestamp!r}, so no timestamp")
     return [BatchId(t, i) for t, i in moments if t is not None]
 
 
-def receive(source: StreamSource, data: Stream | Rows | Beating | Stamped) -> Stream:
+def receive(source: StreamSource, data: Stream | Rows | WithHeartbeats | Stamped) -> Stream:
     """003's receive: stamps each tuple by its attribute, or on arrival where it has none, and numbers them.
 
     Without a timestamp attribute each row is a pair (arrival, values).
     """
-    if isinstance(data, Beating):
+    if isinstance(data, WithHeartbeats):
         return receive(source, data.rows)
     if isinstance(data, Stamped):
         return Stream.of((BatchId(Instant(t), i), values) for t, i, values in data.rows)

@@ -70,8 +70,8 @@ class Facts:
         if source.name in self.stamps or isinstance(source, RelationSource):
             return self.stamps.get(source.name, frozenset())
         needs = isinstance(source, SensedSource) or source.timestamp is None
-        beats = {"_beat"} if isinstance(source, StreamSource) and source.beats else set()
-        return frozenset({"_t", "_i", "_n"} | beats) if needs else frozenset(beats)
+        marked = {"_heartbeat"} if isinstance(source, StreamSource) and source.has_heartbeats else set()
+        return frozenset({"_t", "_i", "_n"} | marked) if needs else frozenset(marked)
 
 
 def summed_columns(query: Operator) -> list[tuple[StreamSource, int]]:
@@ -142,7 +142,7 @@ def measured_times(
         else:
             first = F.min(F.when(seen, F.struct("t", "i")))
             made += [first["t"].alias(f"first{n}"), first["i"].alias(f"index{n}")]
-        a_tuple = ~col("beat") if "beat" in moments_.columns else lit(True)
+        a_tuple = ~col("heartbeat") if "heartbeat" in moments_.columns else lit(True)
         made += [
             F.max(F.when(seen, col("t"))).alias(f"last{n}"),
             F.count(F.when(seen & a_tuple, 1)).alias(f"rows{n}"),

@@ -279,7 +279,7 @@ class Epochs:
             new_rows=released,
             one_partition=rows + stored <= FEW,
             firsts=new.firsts,
-            told=new.told,
+            first_heartbeats=new.first_heartbeats,
             facts=Facts(ranges=self._ranges(first, new)),
         )
         try:

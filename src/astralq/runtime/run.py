@@ -282,19 +282,19 @@ class ContinuousRun:
         arrived = max((m.arrived for m in manifests), default=None)
         lateness = source.lateness if isinstance(source, StreamSource) else NOTHING
         waits = not (isinstance(source, RelationSource) and log.caught_up)
-        beat = self._beat(log)
+        heartbeat = self._heartbeat(log)
         if on_arrival(source) and greatest is not None and not taking:
-            beat = Instant(now - 1)
+            heartbeat = Instant(now - 1)
         idle = idle_after(source, None if isinstance(source, SensedSource) else self.settings.idle)
         if not log.caught_up:
             arrived = clock()  # input is on its way, so the source is not idle
-        return SourceProgress(greatest, arrived, lateness, idle, waits, beat)
+        return SourceProgress(greatest, arrived, lateness, idle, waits, heartbeat)
 
-    def _beat(self, log: IngestLog) -> Instant | None:
+    def _heartbeat(self, log: IngestLog) -> Instant | None:
         """Up to where a source has said that it has no more tuples: in its rows, or by a handle."""
-        told = [Instant(m.beat) for m in list(log.manifests.values()) if m.beat is not None]
+        found = [Instant(m.heartbeat) for m in list(log.manifests.values()) if m.heartbeat is not None]
         promised = self._heartbeats.get(log.name)
-        return max([*told, *([] if promised is None else [promised])], default=None)
+        return max([*found, *([] if promised is None else [promised])], default=None)
 
     def _last_instant(self, query: ContinuousQuery, since: Instant | None) -> Instant:
         """The greatest timestamp of any source, where a batch run would end."""
@@ -303,7 +303,7 @@ class ContinuousRun:
         for source in query.coming:
             manifests = list(self.epochs.ingest_logs[source.name].manifests.values())
             instants += [m.last for m in manifests if m.last is not None]
-            instants += [Instant(m.beat) for m in manifests if m.beat is not None]
+            instants += [Instant(m.heartbeat) for m in manifests if m.heartbeat is not None]
         stored = [s for s in query.sources if isinstance(s, RelationSource) and s.valid_from is not None]
         if stored:
             frames = {s.name: self.epochs.stored(query, s, self.spark) for s in stored}

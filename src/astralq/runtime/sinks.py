@@ -16,15 +16,18 @@ import pyarrow.parquet as pq  # type: ignore[import-untyped]
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812
 
+from astralq.algebra.answers import STAMP
 from astralq.algebra.sources import POSITION, Origin
 from astralq.io.declared import check_sink
+from astralq.io.parquet import arrow_type
+from astralq.io.progress import heartbeats
 from astralq.model.values import Values
+from astralq.printing.values import text
 from astralq.runtime.checkpoint.records import sync_folder
 from astralq.runtime.checkpoint.tables import Part
-from astralq.schema import Attribute
+from astralq.schema import TIMESTAMP, Attribute
 from astralq.spark.columns import col, lit
-from astralq.spark.sources.reading import arrow_type
-from astralq.timeline import BatchId, Instant, format_instant
+from astralq.timeline import BatchId, Instant
 
 TextWriter = Callable[[Origin, Iterable[Values], tuple[Attribute, ...], Path], None]
 """Writes rows to a file as a sink says: csv or json."""
@@ -100,7 +103,7 @@ class FileSink:
     folder: Path
     format: str
     write: Callable[[Staged, Path], None] | None = None  # for text; parquet files are linked from the checkpoint
-    beats: Callable[[Iterable[Values], tuple[Attribute, ...], Path], None] | None = None  # writes heartbeats as text
+    write_heartbeats: Callable[[Iterable[Values], tuple[Attribute, ...], Path], None] | None = None  # as text
 
     def has_answers_of(self, query: str) -> bool:
         """Whether the folder has answers of a query of this name."""
@@ -129,14 +132,14 @@ class FileSink:
         self, spark: SparkSession, query: str, epoch: int, columns: tuple[Attribute, ...], progress: Progress
     ) -> None:
         self.folder.mkdir(parents=True, exist_ok=True)
-        name = "" if self.beats is not None else "-progress"
+        name = "" if self.write_heartbeats is not None else "-progress"
         target = self.folder / f"{query}-{epoch:010d}{name}.{self.format}"
         if target.exists():
             return
         temporary = self.folder / f".{target.name}.new"
-        rows, shown = heartbeats(columns, progress), (*columns, POSITION)
-        if self.beats is not None:
-            self.beats(rows, shown, temporary)
+        rows, shown = heartbeat_rows(columns, progress), (*columns, POSITION)
+        if self.write_heartbeats is not None:
+            self.write_heartbeats(rows, shown, temporary)
         else:
             fields = [pa.field(a.name, arrow_type(a.type)) for a in shown]
             arrays = [pa.array(list(c), f.type) for c, f in zip(zip(*rows, strict=True), fields, strict=True)]
@@ -146,11 +149,9 @@ class FileSink:
         sync_folder(self.folder)
 
 
-def heartbeats(columns: Sequence[Attribute], progress: Progress) -> list[Values]:
-    """The rows that say from where on, and up to where, there are all tuples."""
-    nothing = (None,) * (len(columns) - 2)
-    start, until = progress.start, progress.until
-    return [(start.t, start.i, *nothing, None), (until, start.i if until == start.t else 0, *nothing, None)]
+def heartbeat_rows(columns: Sequence[Attribute], progress: Progress) -> tuple[Values, Values]:
+    """The heartbeats behind an answer with these columns."""
+    return heartbeats(len(columns) - len(STAMP), (progress.start.t, progress.start.i), progress.until)
 
 
 def _link(source: Path, target: Path) -> None:
@@ -201,12 +202,12 @@ class KafkaSink:
         self, spark: SparkSession, query: str, epoch: int, columns: tuple[Attribute, ...], progress: Progress
     ) -> None:
         names = [a.name for a in (*columns, POSITION)]
-        told = [
-            (f"{query}/progress", json.dumps({**dict.fromkeys(names), "t": format_instant(Instant(int(t))), "i": i}))
-            for t, i, *_ in heartbeats(columns, progress)
-            if isinstance(t, int)
+        nothing = dict.fromkeys(names)
+        rows = [
+            (f"{query}/progress", json.dumps({**nothing, "t": text(t, TIMESTAMP, "iso"), "i": i}))
+            for t, i, *_ in heartbeat_rows(columns, progress)
         ]
-        self._send(spark.createDataFrame(told, "key STRING, value STRING").coalesce(1))
+        self._send(spark.createDataFrame(rows, "key STRING, value STRING").coalesce(1))
 
 
 _ISO = "yyyy-MM-dd'T'HH:mm:ss.SSSSSSXXX"
@@ -244,4 +245,4 @@ def _text_columns(sink: Origin, staged: Staged) -> tuple[Attribute, ...]:
 def _text_rows(sink: Origin, staged: Staged) -> Iterator[Values]:
     yield from staged.rows(positions=sink.progress)
     if staged.progress is not None:
-        yield from heartbeats(staged.columns, staged.progress)
+        yield from heartbeat_rows(staged.columns, staged.progress)

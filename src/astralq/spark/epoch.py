@@ -71,7 +71,7 @@ class Epoch:
     new_rows: int | None = None
     one_partition: bool = False
     firsts: Mapping[str, Instant] = field(default_factory=dict)  # first timestamps of sources, where they are known
-    told: Mapping[str, BatchId] = field(default_factory=dict)  # first heartbeats of sources
+    first_heartbeats: Mapping[str, BatchId] = field(default_factory=dict)  # of sources, where they have any
     facts: Facts = field(default_factory=Facts)
 
     def __post_init__(self) -> None:
@@ -132,9 +132,9 @@ class Epoch:
         for one, rows in zip(asked.values(), measured, strict=True):
             learn(self.facts, one, rows[0])
         for (name, start), times in list(self.facts.times.items()):
-            beat = self.told.get(name)
-            if beat is not None and start <= beat.t <= self.until:
-                began = beat if times.first is None else min(times.first, beat)
+            heartbeat = self.first_heartbeats.get(name)
+            if heartbeat is not None and start <= heartbeat.t <= self.until:
+                began = heartbeat if times.first is None else min(times.first, heartbeat)
                 self.facts.times[name, start] = replace(times, first=began)
 
     def answer(self, plan: Plan) -> DataFrame | None:

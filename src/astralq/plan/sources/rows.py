@@ -15,7 +15,7 @@ from astralq.plan.sources.stamps import failing, moment, required
 from astralq.plan.table import Scan, Table
 from astralq.timeline import Instant
 
-STAMP = ("_t", "_i", "_n", "_beat")
+STAMP = ("_t", "_i", "_n", "_heartbeat")
 """The columns with which rows may bring their own timestamp, batch index and position, and say that they are
 heartbeats: no tuples, but how far time has come."""
 
@@ -42,8 +42,8 @@ def bounded(source: Source, rows: Table, t0: Instant | None, until: Instant | No
 def received(source: StreamSource | SensedSource, rows: Table) -> StreamTable:
     """003's receive: the tuples with their stamps, not numbered yet."""
     schema = source.declared
-    if "_beat" in rows.columns:
-        rows = rows.where(~col("_beat"))
+    if "_heartbeat" in rows.columns:
+        rows = rows.where(~col("_heartbeat"))
     if isinstance(source, SensedSource) or source.timestamp is None:
         return _stamped_already(source, rows)
     t = moment(source, source.timestamp)
@@ -114,7 +114,7 @@ def _heartbeats(source: StreamSource | SensedSource, rows: Table) -> Table:
     own = source.timestamp is None
     t = col("_t").cast("bigint") if own else moment(source, str(source.timestamp))
     i = F.coalesce(col("_i"), lit(0)).cast("bigint") if own and "_i" in rows.columns else long(0)
-    return rows.select(required(t, missing).alias("t"), i.alias("i"), lit(True).alias("beat"))
+    return rows.select(required(t, missing).alias("t"), i.alias("i"), lit(True).alias("heartbeat"))
 
 
 def moments(source: Source, rows: Table) -> Table | None:
@@ -124,10 +124,10 @@ def moments(source: Source, rows: Table) -> Table | None:
     if not isinstance(source, RelationSource):
         stream = received(source, rows)
         tuples: Table = stream.rows.with_columns({"i": stream.batch.index, "unmatched": usual})
-        if "_beat" not in rows.columns:
+        if "_heartbeat" not in rows.columns:
             return tuples
-        beats = _heartbeats(source, rows.where(col("_beat")))
-        return tuples.with_column("beat", lit(False)).union(beats.with_column("unmatched", usual), missing=True)
+        further = _heartbeats(source, rows.where(col("_heartbeat")))
+        return tuples.with_column("heartbeat", lit(False)).union(further.with_column("unmatched", usual), missing=True)
     if source.validity is Validity.CHANGES:
         return changes.moments(source, rows).with_column("i", zero)
     names = [n for n in (source.valid_from, source.valid_to) if n is not None]

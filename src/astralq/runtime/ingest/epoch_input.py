@@ -46,14 +46,14 @@ class EpochInput:
         return ranges
 
     @property
-    def told(self) -> dict[str, BatchId]:
+    def first_heartbeats(self) -> dict[str, BatchId]:
         """Of each source that has heartbeats, the first one: there time began."""
         found = {}
         for name, log in self.logs.items():
             seen = [m for m in list(log.manifests.values()) if m.batch <= self.offsets[name]]
-            beats = [m.told for m in seen if m.told is not None]
-            if beats:
-                found[name] = min(BatchId(Instant(t), i) for t, i in beats)
+            firsts = [m.first_heartbeat for m in seen if m.first_heartbeat is not None]
+            if firsts:
+                found[name] = min(BatchId(Instant(t), i) for t, i in firsts)
         return found
 
     @property

@@ -96,10 +96,10 @@ def open_input(spark: SparkSession, source: Source, folder: Path, last: Callable
             stream, rows = _rate(spark, source, origin)
         case _:
             stream, rows = None, _callable(source, origin, folder)
-    beats = isinstance(source, StreamSource) and source.beats
+    has_heartbeats = isinstance(source, StreamSource) and source.has_heartbeats
     if isinstance(source, StreamSource) and source.progress:
         further = ("_i", "_n")
-    linked = origin.format == "parquet" and not on_arrival(source) and not beats
+    linked = origin.format == "parquet" and not on_arrival(source) and not has_heartbeats
     files = _files_of(source) if linked else None
     came = _came if origin.format in ("csv", "json", "parquet") else None
     stamped = _stamped(source, rows, last, further)
@@ -122,19 +122,19 @@ def on_arrival(source: Source | SensedSource) -> bool:
 
 
 def _with_times(source: Source, rows: DataFrame, arrived: Column | None, further: tuple[str, ...] = ()) -> DataFrame:
-    beat: tuple[str, ...] = ()
-    if isinstance(source, StreamSource) and source.beats:
-        rows, beat = _unpacked(source, rows), ("_beat",)
+    heartbeat: tuple[str, ...] = ()
+    if isinstance(source, StreamSource) and source.has_heartbeats:
+        rows, heartbeat = _unpacked(source, rows), ("_heartbeat",)
     if isinstance(source, StreamSource) and source.progress:
         wrong = F.when(col("_t").isNull(), lit("it has no 't', so no timestamp"))
         rows = rows.withColumn(PROBLEM, F.coalesce(col(PROBLEM), wrong))
         values = [col(f"c{k}").alias(a.name) for k, a in enumerate(source.declared)]
-        return rows.select(*values, "_t", *further, *beat, PROBLEM, ROW)
+        return rows.select(*values, "_t", *further, *heartbeat, PROBLEM, ROW)
     # A heartbeat has a timestamp, and no other attribute.
     problem = spark_column(stamp_problem(source))
-    if beat and isinstance(source, StreamSource):
-        of_beat = spark_column(stamp_problem(replace(source, batch_by=None)))
-        problem = F.when(col("_beat"), of_beat).otherwise(problem)
+    if heartbeat and isinstance(source, StreamSource):
+        of_heartbeat = spark_column(stamp_problem(replace(source, batch_by=None)))
+        problem = F.when(col("_heartbeat"), of_heartbeat).otherwise(problem)
     rows = rows.withColumn(PROBLEM, F.coalesce(col(PROBLEM), problem))
     name = source.timestamp if isinstance(source, StreamSource) else source.at
     if arrived is None:
@@ -142,7 +142,7 @@ def _with_times(source: Source, rows: DataFrame, arrived: Column | None, further
         arrived = spark_column(moment(source, name))
     values = [col(f"c{k}").alias(a.name) for k, a in enumerate(source.declared)]
     t = F.when(col(PROBLEM).isNull(), arrived).cast("bigint").alias("_t")
-    return rows.select(*values, t, *further, *beat, PROBLEM, ROW)
+    return rows.select(*values, t, *further, *heartbeat, PROBLEM, ROW)
 
 
 def _unpacked(source: StreamSource, rows: DataFrame) -> DataFrame:

@@ -60,15 +60,15 @@ class BatchManifest:
     linked: bool = False  # the batch is hard links to the source's own files, not a copy of their rows
     deletions: int = 0  # rows of a change log that are a '-'
     came: tuple[int, ...] = ()  # when each file of it came; empty where it is not made of files
-    beat: int | None = None  # up to where its heartbeats say that there are all tuples
-    told: tuple[int, int] | None = None  # its first heartbeat, as (t, i)
+    heartbeat: int | None = None  # up to where its heartbeats say that there are all tuples
+    first_heartbeat: tuple[int, int] | None = None  # its first heartbeat, as (t, i)
     position: int | None = None  # the greatest position that an emitter has written, in it or before
 
     @staticmethod
     def from_record(record: Record) -> BatchManifest:
         ranges = {name: Range(*r) for name, r in record["ranges"].items()}
-        told = record.get("told")
-        tuples = {"came": tuple(record.get("came", ())), "told": None if told is None else (told[0], told[1])}
+        first = record.get("first_heartbeat")
+        tuples = {"came": tuple(record.get("came", ())), "first_heartbeat": first and (first[0], first[1])}
         return BatchManifest(**{**record, "ranges": ranges, **tuples})
 
     @property
@@ -125,28 +125,29 @@ class IngestLog:
         failpoint("batch manifest written", batch)
         self.manifests[batch] = manifest
         self.taking = False
-        if manifest.rows or manifest.rejected or manifest.beat is not None:
+        if manifest.rows or manifest.rejected or manifest.heartbeat is not None:
             self.wake.set()
 
     def _write(self, df: DataFrame, batch: int) -> BatchManifest:
         linked = self._link(df, batch)
         rows = self.read(df, batch) if linked is None else linked
         good = col(PROBLEM).isNull()
-        beats = "_beat" in rows.columns
+        has_heartbeats = "_heartbeat" in rows.columns
         # A heartbeat is no row of the log.
-        a_tuple, a_beat = (good & ~col("_beat"), good & col("_beat")) if beats else (good, lit(False))
+        marked = col("_heartbeat") if has_heartbeats else lit(False)
+        a_tuple, a_heartbeat = good & ~marked, good & marked
         metrics = [
             F.count(F.when(a_tuple, 1)).alias("good"),
             F.count(F.when(~good, 1)).alias("bad"),
             F.min(F.when(a_tuple, col("_t"))).alias("first"),
             F.max(F.when(a_tuple, col("_t"))).alias("last"),
         ]
-        if beats:
+        if has_heartbeats:
             index = col("_i") if self.emitted else lit(0).cast("bigint")
             metrics += [
-                F.max(F.when(a_beat, col("_t"))).alias("beat"),
-                F.min(F.when(a_beat, col("_t"))).alias("told"),
-                F.min_by(F.when(a_beat, index), F.when(a_beat, col("_t"))).alias("told_index"),
+                F.max(F.when(a_heartbeat, col("_t"))).alias("heartbeat"),
+                F.min(F.when(a_heartbeat, col("_t"))).alias("first_heartbeat"),
+                F.min_by(F.when(a_heartbeat, index), F.when(a_heartbeat, col("_t"))).alias("its_index"),
             ]
         if self.emitted:
             rows = self._once(rows)
@@ -182,8 +183,8 @@ class IngestLog:
             linked is not None,
             measured["deletions"] if self.change is not None else 0,
             () if self.came is None else tuple(self.came(df)),
-            measured.get("beat"),
-            (measured["told"], measured["told_index"]) if measured.get("told") is not None else None,
+            measured.get("heartbeat"),
+            (first, measured["its_index"]) if (first := measured.get("first_heartbeat")) is not None else None,
             self._position(measured.get("position")),
         )
 

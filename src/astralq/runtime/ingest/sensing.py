@@ -83,7 +83,7 @@ class Sensing:
         """The columns of a row as executors return it: instants are microseconds."""
         return [
             *(f"`{a.name}` {'bigint' if a.type.name == 'TIMESTAMP' else spark_type(a.type)}" for a in self.declared),
-            *("_t bigint", "_n bigint", "_beat boolean", f"{PROBLEM} string", f"{ROW} string"),
+            *("_t bigint", "_n bigint", "_heartbeat boolean", f"{PROBLEM} string", f"{ROW} string"),
         ]
 
     @property

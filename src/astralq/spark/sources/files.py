@@ -66,7 +66,7 @@ def read_frame(spark: SparkSession, source: StreamSource | RelationSource, folde
     Relative paths are looked for in the folder, which is the query file's, then in the current one.
     """
     df = _physical_frame(spark, source, folder)
-    return unpacked_frame(source, df) if isinstance(source, StreamSource) and source.beats else df
+    return unpacked_frame(source, df) if isinstance(source, StreamSource) and source.has_heartbeats else df
 
 
 def _physical_frame(spark: SparkSession, source: StreamSource | RelationSource, folder: Path) -> DataFrame:

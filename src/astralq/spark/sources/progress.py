@@ -11,7 +11,7 @@ from astralq.algebra.sources import StreamSource
 
 
 def unpacked_frame(source: StreamSource, df: DataFrame) -> DataFrame:
-    """The attributes, the stamp that rows bring as _t, _i and _n, and as _beat whether they are heartbeats."""
+    """The attributes, the stamp that rows bring as _t, _i and _n, and as _heartbeat whether they are heartbeats."""
     names = [F.col(f"`{a.name}`") for a in source.declared]
     return df.select(*names, *(c.alias(n) for n, c in stamps(source, lambda n: F.col(f"`{n}`")).items()))
 
@@ -19,7 +19,7 @@ def unpacked_frame(source: StreamSource, df: DataFrame) -> DataFrame:
 def stamps(source: StreamSource, column: Callable[[str], Column]) -> dict[str, Column]:
     """The columns of the transport; `column` is an attribute of the files by its name."""
     if source.heartbeat is not None:
-        return {"_beat": F.coalesce(column(source.heartbeat), F.lit(False))}
+        return {"_heartbeat": F.coalesce(column(source.heartbeat), F.lit(False))}
     position = column("_n")
     moment = {"_t": F.unix_micros(column("t")), "_i": F.coalesce(column("i"), F.lit(0)).cast("bigint")}
-    return {**moment, "_n": position, "_beat": position.isNull()}
+    return {**moment, "_n": position, "_heartbeat": position.isNull()}

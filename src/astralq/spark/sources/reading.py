@@ -11,8 +11,8 @@ from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812  # as everywhere in Spark's documentation
 
 from astralq.io.formats import NUMBER_AS_TIME
-from astralq.io.parquet import INTEGRAL, article, mismatch
-from astralq.schema import Attribute, Schema, Type
+from astralq.io.parquet import INTEGRAL, arrow_type, article, mismatch
+from astralq.schema import Attribute, Schema
 from astralq.timeline import MAX_INSTANT, MIN_INSTANT
 
 MARK = "astralq"
@@ -188,20 +188,3 @@ def from_rows(spark: SparkSession, rows: Sequence[Sequence[Any]], schema: Schema
 
     columns = [pa.array([row[k] for row in rows], arrow_type(a.type)) for k, a in enumerate(schema)]
     return spark.createDataFrame(pa.table(columns, names=list(schema.names)))
-
-
-def arrow_type(type_: Type) -> Any:
-    """The type of a column in Arrow: instants are in microseconds UTC."""
-    import pyarrow as pa
-
-    if type_.name == "DECIMAL":
-        return pa.decimal128(type_.precision, type_.scale)
-    types = {
-        "INT": pa.int32(),
-        "BIGINT": pa.int64(),
-        "DOUBLE": pa.float64(),
-        "STRING": pa.string(),
-        "BOOLEAN": pa.bool_(),
-        "TIMESTAMP": pa.timestamp("us", tz="UTC"),
-    }
-    return types[type_.name]
