@@ -56,6 +56,7 @@ def us(n: int) -> str:
 
 
 durations = st.integers(1, 5).map(us)
+offsets = st.sampled_from([0, 0, 1, 2, -1]).map(us)
 
 linear_time = st.builds(
     lambda a, b, width, rate: general((us(min(a, rate)), us(b)), (us(rate), us(b + width)), us(rate)),
@@ -76,8 +77,8 @@ temporal_windows: st.SearchStrategy[WindowSpec] = st.one_of(
     st.builds(range_, durations, durations),
     st.builds(lambda x: range_(us(x)), st.integers(0, 5)),
     st.just(now()),
-    st.builds(hop, durations, durations),
-    st.builds(tumble, durations),
+    st.builds(hop, durations, durations, offsets),
+    st.builds(tumble, durations, offsets),
     st.builds(lambda t, y: landmark(Instant(t), y), st.integers(0, 6), durations),
     linear_time,
     st.builds(lambda w, d: w.delayed(us(d)), st.builds(range_, durations, durations), st.integers(0, 4)),
@@ -189,7 +190,7 @@ aperiodic_windows: st.SearchStrategy[WindowSpec] = st.one_of(
 delayed_windows: st.SearchStrategy[WindowSpec] = st.one_of(
     st.builds(
         lambda w, d: w.delayed(us(d)),
-        st.one_of(aperiodic_windows, st.builds(hop, durations, durations), linear_time),
+        st.one_of(aperiodic_windows, st.builds(hop, durations, durations, offsets), linear_time),
         st.integers(1, 3),
     ),
     st.builds(lambda n, y, d: rows(n, slide=y).delayed(us(d)), _some, durations, st.integers(1, 3)),

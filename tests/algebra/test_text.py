@@ -46,6 +46,8 @@ WINDOWS: list[tuple[WindowSpec, str]] = [
     (landmark(sec(0), "5 s"), "[LANDMARK TIMESTAMP '1970-01-01T00:00:00Z' SLIDE 5 SECONDS]"),
     (tumble("1 h"), "[TUMBLE 1 HOUR]"),
     (hop("1 h", "1 min"), "[HOP 1 HOUR EVERY 1 MINUTE]"),
+    (tumble("1 day", "6 h"), "[TUMBLE 1 DAY OFFSET 6 HOURS]"),
+    (hop("1 h", "1 min", "61 s"), "[HOP 1 HOUR EVERY 1 MINUTE OFFSET 1 SECOND]"),
     (from_to("10 min", "5 min", slide="1 min"), "[FROM NOW - 10 MINUTES TO NOW - 5 MINUTES SLIDE 1 MINUTE]"),
     (from_to(10, 1, slide=1), "[FROM NOW - 10 ROWS TO NOW - 1 ROW SLIDE 1 ROW]"),
     (general(("2 s", "0 s"), ("2 s", "3 s"), "2 s"), "[ALPHA 2 SECONDS*j BETA 2 SECONDS*j + 3 SECONDS RATE 2 SECONDS]"),

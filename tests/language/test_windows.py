@@ -74,6 +74,10 @@ FORMS: dict[str, WindowSpec] = {
     # Aligned on the epoch
     "[TUMBLE 10 MINUTES]": tumble("10 min"),
     "[HOP 1 HOUR EVERY 1 MINUTE]": hop("1 h", "1 min"),
+    "[TUMBLE 1 DAY OFFSET 6 HOURS]": tumble("1 day", "6 h"),
+    "[TUMBLE 1 DAY OFFSET '-18 hours']": tumble("1 day", "6 h"),
+    "[HOP 1 HOUR EVERY 20 MINUTES OFFSET 45 MINUTES]": hop("1 h", "20 min", "5 min"),
+    "[TUMBLE 10 MINUTES OFFSET 1 MINUTE DELAY 1 MINUTE]": tumble("10 min", "1 min").delayed("1 min"),
     # SNEEql's scopes
     "[FROM NOW-10 TO NOW SLIDE 1 MIN]": from_to("10 min", "0 min", "1 min"),
     "[FROM NOW - 10 TO NOW - 5 SLIDE 1 MIN]": from_to("10 min", "5 min", "1 min"),
@@ -212,6 +216,13 @@ HELD: dict[str, list[tuple[int, list[tuple[Any, ...]]]]] = {
     f"[FIXED FROM '{EPOCH}2Z' TO '{EPOCH}4Z']": [(3, []), (4, values(2, 3, 4)), (20, values(2, 3, 4))],
     f"[LANDMARK '{EPOCH}3Z' SLIDE 2 SECONDS]": [(2, []), (3, values(3)), (4, values(3)), (7, values(3, 4, 5, 6, 7))],
     "[TUMBLE 5 SECONDS]": [(4, []), (5, values(1, 2, 3, 4)), (9, values(1, 2, 3, 4)), (10, values(5, 6, 7, 8, 9))],
+    "[TUMBLE 5 SECONDS OFFSET 2 SECONDS]": [
+        (2, values(1)),
+        (6, values(1)),
+        (7, values(2, 3, 4, 5, 6)),
+        (12, values(*range(7, 12))),
+    ],
+    "[HOP 4 SECONDS EVERY 2 SECONDS OFFSET 1 SECOND]": [(5, values(1, 2, 3, 4)), (7, values(3, 4, 5, 6))],
     "[HOP 4 SECONDS EVERY 2 SECONDS]": [(4, values(1, 2, 3)), (5, values(1, 2, 3)), (6, values(2, 3, 4, 5))],
     "[FROM NOW-2 TO NOW-1 SLIDE 1 SEC]": [(1, []), (2, values(1)), (5, values(3, 4))],
     "[FROM NOW-2 TO NOW-1 SLIDE 1 ROW]": [(1, []), (2, values(1)), (5, values(3, 4))],

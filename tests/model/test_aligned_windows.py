@@ -19,6 +19,17 @@ def test_a_tumbling_window_begins_on_round_times_also_for_a_query_that_starts_be
     ]
 
 
+def test_an_offset_moves_all_windows_later() -> None:
+    """[9, 19) is evaluated at 19, [19, 29) at 29: the tuple at 19 is in the second one."""
+    assert answer(S[tumble("10 s", "9 s")].rstream(), DATA, t0=13) == [
+        (19, 0, 14),
+        (29, 0, 19),
+        (29, 0, 20),
+        (29, 0, 21),
+    ]
+    assert tumble("10 s", "19 s") == tumble("10 s", "-1 s") == tumble("10 s", "9 s")
+
+
 def test_a_hopping_window_is_evaluated_at_each_hop_and_size() -> None:
     """HOP 10 EVERY 5: [5, 15) at 15, [10, 20) at 20, [15, 25) at 25, [20, 30) at 30, [25, 35) at 35."""
     assert answer(S[hop("10 s", "5 s")].aggregate("count(*) AS n").rstream(), DATA, t0=13) == [

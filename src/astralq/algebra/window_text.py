@@ -51,11 +51,10 @@ def _named(schedule: Schedule, scope: Scope) -> str | None:
             Measure.TIME, Linear(0, start, Anchor.ABSOLUTE), Back(0)
         ) if ts == start:
             return f"LANDMARK {_moment(ts)} SLIDE {format_duration(Duration(every))}"
-        case Periodic(Measure.TIME, first, every, Anchor.ALIGNED), Scope(Measure.TIME, Back(size), Back(1)) if (
-            first == size % every
-        ):
-            x, y = (format_duration(Duration(d)) for d in (size, every))
-            return f"TUMBLE {x}" if size == every else f"HOP {x} EVERY {y}"
+        case Periodic(Measure.TIME, first, every, Anchor.ALIGNED), Scope(Measure.TIME, Back(size), Back(1)):
+            x, y, o = (format_duration(Duration(d)) for d in (size, every, (first - size) % every))
+            offset = f" OFFSET {o}" if (first - size) % every else ""
+            return f"TUMBLE {x}{offset}" if size == every else f"HOP {x} EVERY {y}{offset}"
         case _, Scope(_, Back(_), Back(_)):
             return _counted_back(schedule, scope)
     return None

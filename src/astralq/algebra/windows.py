@@ -251,26 +251,30 @@ def landmark(start: str | Instant, slide: str) -> WindowSpec:
     return WindowSpec(schedule, Scope(Measure.TIME, Linear(0, ts, Anchor.ABSOLUTE), Back(0)))
 
 
-def hop(size: str, every: str) -> WindowSpec:
+def hop(size: str, every: str, offset: str = "0 s") -> WindowSpec:
     """HOP size EVERY every: half-open [k·every, k·every + size), aligned on the epoch, as other systems do.
+
+    With an offset each of them is later by it; one that is a multiple of `every` changes nothing.
 
     >>> str(hop("1 h", "1 min"))
     '[HOP 1 HOUR EVERY 1 MINUTE]'
     """
-    x, y = duration(size), duration(every)
+    x, y, o = duration(size), duration(every), duration(offset)
     if x <= 0:
         raise WindowError(f"the size {size!r} is not positive", hint="give a duration greater than 0")
-    schedule = Periodic(Measure.TIME, x % y if y > 0 else 0, y, Anchor.ALIGNED)
+    schedule = Periodic(Measure.TIME, (x + o) % y if y > 0 else 0, y, Anchor.ALIGNED)
     return WindowSpec(schedule, Scope(Measure.TIME, Back(x), Back(1)))
 
 
-def tumble(size: str) -> WindowSpec:
-    """TUMBLE size: half-open [k·size, (k+1)·size), aligned on the epoch.
+def tumble(size: str, offset: str = "0 s") -> WindowSpec:
+    """TUMBLE size: half-open [k·size, (k+1)·size), aligned on the epoch, or later than that by an offset.
 
     >>> str(tumble("10 min"))
     '[TUMBLE 10 MINUTES]'
+    >>> str(tumble("1 day", offset="6 h"))  # from 06:00 to 06:00
+    '[TUMBLE 1 DAY OFFSET 6 HOURS]'
     """
-    return hop(size, size)
+    return hop(size, size, offset)
 
 
 def from_to(start: str | int, end: str | int, slide: str | int) -> WindowSpec:

@@ -62,6 +62,8 @@ def _aligned(op: Operator, _: Instant) -> Operator:
         schedule = spec.schedule
         if not isinstance(schedule, Periodic) or schedule.measure is not Measure.TIME:
             return spec
+        if schedule.anchor is Anchor.ALIGNED:
+            return spec  # on the epoch already, perhaps with an offset
         return replace(spec, schedule=replace(schedule, first=width % schedule.every, anchor=Anchor.ALIGNED))
 
     return _windows(op, change)

@@ -149,11 +149,11 @@ class WindowReader(LinearReader):
             self.expect("SLIDE")
             return landmark(start, self.amount())
         if self.take("TUMBLE"):
-            return tumble(self.amount())
+            return tumble(self.amount(), self._offset())
         if self.take("HOP"):
             size = self.amount()
             self.expect("EVERY", hint="write for example [HOP 1 HOUR EVERY 10 MINUTES]; SLIDE belongs to RANGE")
-            return hop(size, self.amount())
+            return hop(size, self.amount(), self._offset())
         if self.take("SCAN"):
             return ScanEvery(duration(self.amount()))
         if self.take("FROM"):
@@ -172,6 +172,10 @@ class WindowReader(LinearReader):
         raise self.fail(
             f"expected a window, not {word}", nearest(word, FORMS) or "write for example [RANGE 10 MINUTES]"
         )
+
+    def _offset(self) -> str:
+        """By how much windows are later than on the epoch's own grid, of TUMBLE and HOP."""
+        return self.amount("an offset") if self.take("OFFSET") else "0 s"
 
     def _sliding(self, held: str | int) -> WindowSpec:
         """RANGE x or ROWS n, with a slide, two slides by time of day, or none."""
