@@ -343,3 +343,36 @@ def test_transcendental_functions_agree_to_the_last_digits(spark: SparkSession, 
     theirs = [r[0] for r in spark_frame(spark, ROWS).select(spark_column(e)).collect()]
     for a, b in zip(values, theirs, strict=True):
         assert a is b is None or a == pytest.approx(b, rel=1e-14, nan_ok=True)
+
+
+PATTERNS = {
+    "yyyyMMdd": ("19991231", "20260230", "2026-01-01", "999", "020260101", "2026010"),
+    "yyMMdd": ("991231", "700101", "19991231", "000229"),
+    "dd/MM/yyyy HH:mm": ("07/03/2026 12:30", "7/3/2026 12:30", "07/03/2026 24:00", "07/03/26 12:30"),
+    "d/M/yyyy": ("7/3/2026", "07/03/2026", "31/4/2026"),
+    "d MMM yyyy h:mm a": ("7 Mar 2026 1:05 pm", "7 mar 2026 12:00 AM", "7 March 2026 1:05 pm", "7 Mar 2026 13:05 pm"),
+    "MMMM d, yyyy": ("March 7, 2026", "Mar 7, 2026"),
+    "yyyy-MM-dd'T'HH:mm:ssXXX": ("2016-11-26T11:52:42-06:00", "2016-11-26T11:52:42Z", "2016-11-26T11:52:42"),
+    "yyyy-MM-dd HH:mm:ss.SSS": ("2026-03-01 00:00:00.5", "2026-03-01 00:00:00.123", "2026-03-01 00:00:00.1234"),
+    "yyyy-MM-dd[ HH:mm]": ("2026-03-01", "2026-03-01 07:08", "2026-03-01 "),
+    "yyyy MM dd HH mm": ("2022 06 05 13 00", "2022 6 5 13 0"),
+    "yyyy-DDD": ("2026-060", "2026-366", "2024-366"),
+    "yyyy-MM-dd HH:mm Z": ("2026-03-01 00:00 +0530", "2026-03-01 00:00 Z"),
+    "yyyy-MM-dd HH:mm VV": ("2026-07-01 12:00 Europe/Paris", "2026-07-01 12:00 Nowhere/Land"),
+    "HH:mm": ("07:08",),
+    "y-M-d": ("26-1-1", "2026-1-1"),
+}
+"""Patterns of times, and texts that are written so or almost so."""
+
+
+def test_times_by_a_pattern_are_read_as_spark_reads_them(spark: SparkSession) -> None:
+    schema = Schema.parse("s STRING")
+    columns, expected = [], []
+    for pattern, texts in PATTERNS.items():
+        literal = pattern.replace("'", "\\'")
+        read = evaluator(expression(f"try_to_timestamp(s, '{literal}')", schema), schema)
+        for text in texts:
+            columns.append(F.expr(f"unix_micros(try_to_timestamp('{text}', '{literal}'))"))
+            expected.append((pattern, text, read((text,))))
+    found = spark.range(1).select(*(c.alias(f"c{k}") for k, c in enumerate(columns))).collect()[0]
+    assert [(p, t, v) for (p, t, _), v in zip(expected, found, strict=True)] == expected

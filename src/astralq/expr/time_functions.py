@@ -7,6 +7,7 @@ from datetime import datetime
 
 from astralq.errors import EvaluationError, TypeMismatchError
 from astralq.expr.casts import cast_value
+from astralq.expr.datetime_patterns import parser_of
 from astralq.expr.functions import Signature, define, fixed
 from astralq.expr.nodes import Expr
 from astralq.schema import BIGINT, INT, NULL, STRING, TIMESTAMP, Value
@@ -76,7 +77,27 @@ def _since_epoch(unit: int) -> Callable[[int], Value]:
 
 
 define("date_trunc", (2, 2), fixed(STRING, TIMESTAMP, to=TIMESTAMP), _date_trunc)
-define("to_timestamp", (1, 1), fixed(STRING, to=TIMESTAMP), lambda s: cast_value(s, STRING, TIMESTAMP))
+
+
+def _to_timestamp(text: str, pattern: str | None = None) -> Value:
+    """Text as CAST reads it, or as a pattern says."""
+    if pattern is None:
+        return cast_value(text, STRING, TIMESTAMP)
+    found = parser_of(pattern)(text)
+    if found is None:
+        raise EvaluationError(f"{text!r} is not a time written as {pattern!r}")
+    return found
+
+
+def _try_to_timestamp(text: str, pattern: str | None = None) -> Value:
+    try:
+        return _to_timestamp(text, pattern)
+    except EvaluationError:
+        return None
+
+
+define("to_timestamp", (1, 2), fixed(STRING, STRING, to=TIMESTAMP), _to_timestamp)
+define("try_to_timestamp", (1, 2), fixed(STRING, STRING, to=TIMESTAMP), _try_to_timestamp)
 
 
 def _seconds(args: tuple[Expr, ...]) -> Signature:
