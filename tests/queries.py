@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 from astralq import RelationQuery, StreamQuery, WindowSpec, WindowsQuery, moving, range_, relation, rows, stream
 from astralq.algebra.evaluations import evaluations
-from astralq.algebra.phi import is_in_positions, phi_form
+from astralq.algebra.phi import is_in_positions, ordered_or_chosen, phi_form
 from astralq.model import Data, Stream
 from astralq.timeline import Instant
 from tests.generators import (
@@ -204,7 +204,29 @@ def streamed_windows(draw: st.DrawFn, depth: int) -> StreamQuery:
     return draw(st.sampled_from([found.rstream(), found.istream(), found.dstream()]))
 
 
-SHAPES = ["window", "window", "instants", "moving", "unary", "aggregate", "past", "join", "by φ", "by value"]
+SHAPES = ["window", "window", "instants", "moving", "unary", "aggregate", "past", "order", "join", "by φ", "by value"]
+
+
+sort_keys = st.sampled_from(["a", "b DESC", "b NULLS LAST", "b DESC NULLS FIRST, a", "a % 2 DESC", "coalesce(b, a)"])
+
+
+@st.composite
+def ordered_or_limited(draw: st.DrawFn, r: RelationQuery) -> RelationQuery:
+    """Another order, some tuples of each state, or their places."""
+    count, skip = draw(st.integers(0, 3)), draw(st.sampled_from([0, 0, 0, 1]))
+    per, by = draw(st.sampled_from([(), "a", "b", "a % 2"])), draw(st.one_of(st.just(()), sort_keys))
+    ordered = r.order_by(draw(sort_keys))
+    return draw(
+        st.sampled_from(
+            [
+                ordered,
+                ordered.limit(count, per=per),
+                r.limit(count, per=per, by=by, skip=skip),
+                r.limit(None, skip=1, per=per),
+                r.limit(None, per=per, by=by, rank="n").where("n <= 2").select("a", "n AS b"),
+            ]
+        )
+    )
 
 
 @st.composite
@@ -249,12 +271,16 @@ def relation_queries(draw: st.DrawFn, depth: int) -> RelationQuery:
                     ]
                 )
             )
+        case "order":
+            return draw(ordered_or_limited(r))
     other = draw(relation_queries(draw(st.integers(0, depth - 1))))
     if shape == "join":
         how = draw(st.sampled_from(["inner", "left", "right", "full", "semi", "anti"]))
         joined = r.join(_aside(other), on=draw(st.sampled_from(["a = a2", "a < a2", "a = a2 AND b <> b2"])), how=how)
         return joined if how in ("semi", "anti") else joined.select("a", "b2 AS b")
     if shape == "by φ":
+        if any(ordered_or_chosen(side.operator) for side in (r, other)):
+            return r.union(other)
         found = [r.union(other), r.intersection(other), r.difference(other)]
         if phi_form(r.operator) == phi_form(other.operator):
             found.append(r.union(other, in_order=True))

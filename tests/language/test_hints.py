@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from astralq.language import read_script
-from astralq.language.hints import EVERY, IN_BRACKETS, OF_INSTANTS
+from astralq.language.hints import EVERY, IN_BRACKETS, OF_INSTANTS, OVER, PLACES
 from astralq.language.script import ScriptError
 
 DECLARED = "CREATE STREAM v (page STRING, ts TIMESTAMP) FROM csv 'v.csv' TIMESTAMP BY ts;\n"
@@ -30,7 +30,6 @@ def hint(query: str) -> str:
         "SELECT page, window(ts, '10 minutes') w, count(*) FROM v GROUP BY page, window(ts, '10 minutes');",
         "SELECT * FROM TABLE(TUMBLE(TABLE v, DESCRIPTOR(ts), INTERVAL '10' MINUTES));",
         "SELECT * FROM v WINDOW TUMBLING (SIZE 1 HOUR);",
-        "SELECT count(*) OVER (PARTITION BY page) FROM v;",
         "SELECT page, count(*) FROM v GROUP BY window(ts, '10 minutes'), page;",
     ],
 )
@@ -43,9 +42,15 @@ def test_for_the_start_or_end_of_a_window_there_is_t(name: str) -> None:
     assert hint(f"SELECT {name} FROM v [TUMBLE 10 MINUTES];") == OF_INSTANTS
 
 
+def test_over_is_for_places() -> None:
+    assert hint("SELECT count(*) OVER (PARTITION BY page) FROM v [ROWS 9];") == OVER
+    assert hint("SELECT page FROM v [ROWS 9] WHERE ROW_NUMBER() OVER (ORDER BY ts) <= 3;") == PLACES
+
+
 @pytest.mark.parametrize("clause", ["LIMIT 3", "OFFSET 3"])
-def test_for_a_limit_there_are_windows(clause: str) -> None:
-    assert hint(f"SELECT page FROM v {clause};") == "a window says how much is held: FROM s [ROWS 10]"
+def test_a_limit_wants_a_window(clause: str) -> None:
+    chooses = "it chooses from the states of a relation: take a window first, for example [TUMBLE 1 MINUTE]"
+    assert hint(f"SELECT page FROM v {clause};") == chooses
 
 
 @pytest.mark.parametrize("query", ["ISTREAM SELECT * FROM v [ROWS 3];", "SELECT ISTREAM * FROM v [ROWS 3];"])
@@ -80,11 +85,6 @@ def test_a_range_that_moves_has_slide_instead_of_every() -> None:
 
 def test_the_parts_of_a_window_come_first() -> None:
     assert hint("SELECT * FROM v [ROWS 10 PARTITION BY page];") == "PARTITION BY comes first"
-
-
-def test_a_union_with_a_limit_has_the_hint_too() -> None:
-    union = "SELECT page FROM v [ROWS 3] UNION ALL SELECT page FROM v [ROWS 2] LIMIT 1;"
-    assert hint(union) == "a window says how much is held: FROM s [ROWS 10]"
 
 
 def test_a_statement_with_its_windows_in_brackets_has_no_such_hint() -> None:

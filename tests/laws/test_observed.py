@@ -118,7 +118,7 @@ def test_an_intersection_by_phi_looks_at_phi_itself() -> None:
 def test_a_semi_join_looks_at_what_it_compares_only() -> None:
     query = S[range_("1 min")].join(R.rename({"id": "i"}), "id = i", how="semi").operator
     renamed = seen_of(query, "Rename")
-    assert renamed == Observed(False, False, False, frozenset({"i"}))
+    assert renamed == Observed(False, False, False, frozenset({"i"}), identity=False)
 
 
 def test_a_streamer_looks_at_all_values_of_rows_that_keep_their_phi_when_they_change() -> None:
@@ -138,4 +138,4 @@ def test_a_window_looks_at_what_it_is_partitioned_by() -> None:
 def test_different_values_look_at_all_values_and_at_no_order() -> None:
     query = S[range_("1 min")].select("id, v").distinct().select("id").operator
     (_, seen) = observed(query)[2]
-    assert seen == Observed(False, False, False, frozenset({"id", "v"}))
+    assert seen == Observed(False, False, False, frozenset({"id", "v"}), identity=False)

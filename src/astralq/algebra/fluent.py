@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any, Self
 
@@ -10,6 +11,7 @@ from astralq.algebra.base import Kind, Operator
 from astralq.algebra.evaluations import RStreamOnEvaluation
 from astralq.algebra.grouping import group, uniquely_named
 from astralq.algebra.located import with_location
+from astralq.algebra.ordering import Limit, OrderBy, SortKey
 from astralq.algebra.phi import CopyPhi
 from astralq.algebra.relational import (
     Distinct,
@@ -200,7 +202,7 @@ class _Grouped(Query):
         └─ WINDOW [RANGE 1 MINUTE]
            └─ STREAM S
         """
-        keys = _items(split_list(by) if isinstance(by, str) else tuple(by), self.operator)
+        keys = _items(_texts(by), self.operator)
         wanted = [named_expression(t, self.operator.readable) for text in items for t in split_list(text)]
         return type(self)(group(self.operator, keys, [*keys, *wanted]))
 
@@ -221,6 +223,35 @@ class RelationQuery(_Grouped):
     """
 
     _kind = Kind.RELATION
+
+    def order_by(self, *keys: str) -> RelationQuery:
+        """Another order: φ becomes (x, φ); each key may have DESC, and NULLS FIRST or LAST.
+
+        >>> from astralq import relation
+        >>> relation("R", "id INT, v DOUBLE").order_by("v DESC", "id").limit(3)
+        LIMIT 3
+        └─ ORDER BY v DESC, id
+           └─ RELATION R
+        """
+        return RelationQuery(OrderBy(self.operator, self._sort_keys(keys)))
+
+    def limit(
+        self, count: int | None, *, per: Columns = (), by: Columns = (), skip: int = 0, rank: str | None = None
+    ) -> RelationQuery:
+        """Of each state the first tuples, `per` group if that is given: in their order, or `by` another one, which they
+        do not get. `rank` names an attribute with each tuple's place.
+
+        >>> from astralq import relation
+        >>> relation("R", "id INT, v DOUBLE").limit(1, per="id", by="v DESC")
+        LIMIT 1 PER id BY v DESC
+        └─ RELATION R
+        """
+        groups = tuple(expression(t, self.operator.readable) for t in _texts(per))
+        return RelationQuery(Limit(self.operator, count, groups, self._sort_keys(_texts(by)), skip, False, rank))
+
+    def _sort_keys(self, texts: Iterable[str]) -> tuple[SortKey, ...]:
+        parts = [part for t in texts for part in split_list(t)]
+        return tuple(_sort_key(part, self.operator.readable) for part in parts)
 
     def product(self, other: RelationQuery) -> RelationQuery:
         """×, left first (001 D17)."""
@@ -364,6 +395,21 @@ def _items(texts: Iterable[str], operator: Operator) -> list[Named]:
         else:
             items.append(named_expression(text, operator.readable))
     return items
+
+
+def _texts(columns: Columns) -> tuple[str, ...]:
+    return tuple(split_list(columns)) if isinstance(columns, str) else tuple(columns)
+
+
+_DIRECTION = re.compile(r"(?is)(.*?)(?:\s+(ASC|DESC))?(?:\s+NULLS\s+(FIRST|LAST))?\s*")
+
+
+def _sort_key(text: str, readable: Schema) -> SortKey:
+    found = _DIRECTION.fullmatch(text)
+    assert found is not None
+    of, direction, nulls = (part or "" for part in found.groups())
+    nulls_first = {"FIRST": True, "LAST": False}.get(nulls.upper())
+    return SortKey.of(expression(of, readable), descending=direction.upper() == "DESC", nulls_first=nulls_first)
 
 
 def _join_kind(how: str) -> JoinKind:

@@ -5,9 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from astralq.algebra.base import Operator
+from astralq.algebra.ordering import Chosen, Step
 from astralq.algebra.relational import GroupBy, Named, Project, Select
 from astralq.errors import PlanError
 from astralq.expr.nodes import Aggregate, Column, Expr
+from astralq.schema import INT
 
 
 def unique(name: str, taken: set[str]) -> str:
@@ -33,19 +35,21 @@ def group(
     having: Expr | None = None,
     *,
     empty_row: bool = True,
+    steps: Sequence[Step] = (),
 ) -> Operator:
     """Groups by the keys and computes the items, which are made of keys and aggregates.
 
-    max(v) - min(v) becomes an aggregation of both below a projection.
+    max(v) - min(v) becomes an aggregation of both below a projection; orders and choices stand between the two.
     """
     items = uniquely_named(items)
     names = {name.lower(): e for name, e in items}
     taken = {name for name, e in names.items() if isinstance(e, Aggregate) or e in [k for _, k in keys]}
     found: dict[Expr, str] = {}
-    for name, e in (*items, *((("having", having),) if having is not None else ())):
+    further = [*([] if having is None else [having]), *(e for step in steps for e in step.expressions)]
+    for name, e in (*items, *(("", e) for e in further)):
         for part in e.walk():
             if isinstance(part, Aggregate) and part not in found:
-                found[part] = name if part is e else unique(f"_{part.function}", taken)
+                found[part] = name if part is e and name else unique(f"_{part.function}", taken)
     key_names: dict[Expr, str] = {}
     for name, key in keys:
         shown = next((n for n, e in items if e == key), None)
@@ -55,8 +59,12 @@ def group(
     result: Operator = grouped
     if having is not None:
         result = Select(result, _above(having, found, key_names, grouped))
+    for step in steps:
+        result = step.over(result, lambda e: _above(e, found, key_names, grouped))
+        if isinstance(step, Chosen) and step.rank is not None:
+            key_names[Column(INT, step.rank)] = step.rank
     above = tuple((name, _above(e, found, key_names, grouped)) for name, e in items)
-    same = [name for name, _ in above] == list(grouped.schema.names)
+    same = [name for name, _ in above] == list(result.schema.names)
     if same and all(isinstance(e, Column) and e.name == name for name, e in above):
         return result
     return Project(result, above)

@@ -9,6 +9,7 @@ from __future__ import annotations
 from astralq.algebra.base import Kind, Operator
 from astralq.algebra.evaluations import RStreamOnEvaluation
 from astralq.algebra.grouping import unique
+from astralq.algebra.ordering import Limit, OrderBy
 from astralq.algebra.relational import GroupBy, JoinKind, Project, Rename, Select
 from astralq.algebra.stream_ops import LookupJoin
 from astralq.algebra.streamers import DStream, IStream, RStream
@@ -62,7 +63,7 @@ def _objects(op: Operator) -> _Moved | None:
         case Select() if op.kind is Kind.RELATION and _is_window(op.child):
             below = _objects(op.child)
             return None if below is None else (Select(below[0], op.condition), below[1])
-        case Select() | IStream() | DStream() | RStream() | RStreamOnEvaluation():
+        case Select() | OrderBy() | Limit() | IStream() | DStream() | RStream() | RStreamOnEvaluation():
             return _objects(op.children[0])
         case GroupBy():
             below = _objects(op.child)

@@ -11,8 +11,9 @@ from dataclasses import dataclass, replace
 from astralq.algebra.base import PSEUDO, Kind, Operator
 from astralq.algebra.domain import Domain
 from astralq.algebra.evaluations import Evaluations
+from astralq.algebra.ordering import Limit, OrderBy
 from astralq.algebra.phi import CopyPhi
-from astralq.algebra.properties import Given, properties
+from astralq.algebra.properties import Given, expressions, properties
 from astralq.algebra.relational import (
     Distinct,
     GroupBy,
@@ -47,6 +48,7 @@ class Observed:
     positions: bool  # n of a stream's tuples
     phi: bool  # φ itself, not only the order that it gives and which tuple is which
     columns: Columns
+    identity: bool = True  # whether a tuple is the same one in two states
 
 
 def observed(query: Operator, given: Given | None = None) -> list[tuple[Operator, Observed]]:
@@ -106,7 +108,9 @@ def _below(op: Operator, seen: Observed, given: Given) -> list[Observed]:
         case GroupBy():
             return [_of_group(op, seen)]
         case Distinct():
-            return [Observed(False, False, False, _all(op.child))]
+            return [Observed(False, False, False, _all(op.child), identity=False)]
+        case OrderBy() | Limit():
+            return [_of_order(op, seen)]
         case Product() | Join() | SetOperation() | ValueSetOperation():
             return _of_sides(op, seen)
         case Window():
@@ -146,7 +150,16 @@ def _of_group(op: GroupBy, seen: Observed) -> Observed:
     location = op.child.schema.location
     if location is not None and any(a.function in SPATIAL_AGGREGATES for a in wanted):
         read |= {location.x.lower(), location.y.lower(), "_t"}
-    return Observed(ordered, "_n" in read, False, read)
+    return Observed(ordered, "_n" in read, False, read, identity=False)
+
+
+def _of_order(op: OrderBy | Limit, seen: Observed) -> Observed:
+    """LIMIT goes by the order below it; ORDER BY gives another one, of which equal keys are in the order below."""
+    read = frozenset[str]().union(*(e.columns for e in expressions(op)))
+    if isinstance(op, Limit):
+        shown = seen.columns - ({op.rank.lower()} if op.rank is not None else set())
+        return replace(seen, order=True, columns=shown | read)
+    return replace(seen, columns=seen.columns | read) if seen.order or seen.identity else seen
 
 
 def _of_sides(op: Operator, seen: Observed) -> list[Observed]:
@@ -157,7 +170,7 @@ def _of_sides(op: Operator, seen: Observed) -> list[Observed]:
             sides = [replace(seen, columns=columns & (_all(c) | PSEUDO)) for c in (left, right)]
             if op.how in (JoinKind.SEMI, JoinKind.ANTI):
                 # Whether there is a match counts, not which.
-                sides[1] = Observed(False, False, False, op.condition.columns & _all(right))
+                sides[1] = Observed(False, False, False, op.condition.columns & _all(right), identity=False)
             return sides
         case Product():
             return [replace(seen, columns=seen.columns & _all(c)) for c in (left, right)]
@@ -175,7 +188,8 @@ def _of_sides(op: Operator, seen: Observed) -> list[Observed]:
             return [Observed(seen.order, False, True, _all(c)) for c in (left, right)]
     assert isinstance(op, ValueSetOperation)
     # With ALL the left side's tuples keep their φ.
-    return [Observed(op.all, False, op.all and seen.phi, _all(left)), Observed(op.all, False, False, _all(right))]
+    kept = Observed(op.all, False, op.all and seen.phi, _all(left), identity=op.all and seen.identity)
+    return [kept, Observed(op.all, False, False, _all(right), identity=False)]
 
 
 def _of_window(op: Window, seen: Observed) -> Observed:
@@ -195,4 +209,5 @@ def _of_streamer(op: IStream | DStream | RStream, seen: Observed, given: Given) 
     by_phi = isinstance(op, IStream | DStream) and op.identity is Identity.PHI
     if by_phi and properties(op.child, given).phi_determines_values:
         return Observed(ordered, False, False, _own(op, seen) - PSEUDO)
-    return Observed(ordered, False, False, _all(op.child))
+    compares = by_phi or (isinstance(op, RStream) and op.every is None)
+    return Observed(ordered, False, False, _all(op.child), identity=compares)

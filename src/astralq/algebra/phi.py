@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from astralq.algebra.base import Kind, Operator, Unary
+from astralq.algebra.ordering import Limit, OrderBy
 from astralq.algebra.relational import (
     Distinct,
     Divide,
@@ -45,6 +46,9 @@ def phi_form(op: Operator) -> PhiForm:
             return ("key", *(e.type for _, e in op.keys))
         case Distinct() | ValueSetOperation(all=False) | Divide():
             return ("values", *(a.type for a in op.schema))
+        case OrderBy():
+            ordered = (("order", k.expr.type, k.descending, k.nulls_first) for k in op.keys)
+            return (*ordered, *phi_form(op.child))
         case Product() | Join(how=JoinKind.INNER):
             return (*phi_form(op.left), *phi_form(op.right))
         case Join() if not op.keeps_left:
@@ -66,6 +70,29 @@ def is_in_positions(form: PhiForm) -> bool:
     )
 
 
+def ordered_or_chosen(op: Operator) -> Operator | None:
+    """The ORDER BY or LIMIT that an operator's φ comes from, if there is one: where φ itself is looked at, both are
+    refused.
+
+    >>> from astralq import relation
+    >>> r = relation("R", "a INT, b INT").order_by("b")
+    >>> ordered_or_chosen(r.where("a = 1").operator).label, ordered_or_chosen(r.distinct().operator)
+    ('ORDER BY b', None)
+    """
+    match op:
+        case OrderBy() | Limit():
+            return op
+        case _ if op.kind is not Kind.RELATION:
+            return None
+        case RelationSource() | Window() | GroupBy() | Distinct() | ValueSetOperation(all=False) | Divide():
+            return None
+        case Join() if op.keeps_left:
+            return ordered_or_chosen(op.left)
+        case ValueSetOperation():
+            return ordered_or_chosen(op.left)
+    return next((found for c in op.children if (found := ordered_or_chosen(c)) is not None), None)
+
+
 @dataclass(frozen=True, repr=False)
 class CopyPhi(Unary):
     """ρ_{name/φ} of a relation: φ as a text, the numbers of its path with / between them; φ itself stays (001 §4.1)."""
@@ -79,6 +106,11 @@ class CopyPhi(Unary):
     def check(self) -> None:
         if self.child.kind is not Kind.RELATION:
             raise PlanError("φ of a stream's tuple is its position", hint="use _n")
+        if (chosen := ordered_or_chosen(self.child)) is not None:
+            raise PlanError(
+                f"φ is looked at above {chosen.label}, which decides what it is",
+                hint="take _phi below it, in a subquery",
+            )
         if not is_in_positions(phi_form(self.child)):
             raise PlanError(
                 "φ of these tuples is made of values: keys of groups, or rows of a stored relation",

@@ -13,6 +13,7 @@ from itertools import product
 from astralq.algebra.base import Kind, Operator
 from astralq.algebra.domain import AtInstant, Domain, Floor, LastBatchOf, Shift
 from astralq.algebra.evaluations import Evaluations
+from astralq.algebra.ordering import Limit, OrderBy
 from astralq.algebra.phi import CopyPhi
 from astralq.algebra.relational import (
     Distinct,
@@ -122,6 +123,10 @@ def expressions(op: Operator) -> list[Expr]:
             return [*(e for _, e in op.keys), *(e for _, a in op.aggregates for e in a.args)]
         case Join():
             return [op.condition]
+        case OrderBy():
+            return [k.expr for k in op.keys]
+        case Limit():
+            return [*op.per, *(k.expr for k in op.order)]
     return []
 
 
@@ -170,8 +175,10 @@ def _relation(op: Operator, given: Given) -> Properties:
         case Project():
             below = properties(op.child, given)
             return replace(below, keys=_renamed_keys(below.keys, op.items))
-        case CopyPhi():
+        case CopyPhi() | OrderBy():
             return properties(op.child, given)
+        case Limit():
+            return _limit(op, properties(op.child, given))
         case Rename():
             below = properties(op.child, given)
             new = {old.lower(): name.lower() for old, name in op.names}
@@ -247,6 +254,28 @@ def _group(op: GroupBy, below: Properties) -> Properties:
         phi_determines_values=changes_only_its_keys,
         grid=below.grid,
         keys=frozenset([frozenset(n.lower() for n, _ in op.keys)]),
+    )
+
+
+def comes_and_goes_at_once(known: Properties) -> bool:
+    """Whether all rows that hold at the same time have the same interval: windows that tumble."""
+    return known.one_batch_per_instant and known.grid is not None and known.lifetime == known.grid.every
+
+
+def _limit(op: Limit, below: Properties) -> Properties:
+    """A tuple may go when a better one comes; not where all that are there at once have come and go together."""
+    at_once = comes_and_goes_at_once(below)
+    keys = below.keys
+    if all(isinstance(e, Column) for e in op.per):
+        per = frozenset(e.name.lower() for e in op.per if isinstance(e, Column))
+        keys |= {per} if op.count == 1 else frozenset()
+        keys |= {per | {op.rank.lower()}} if op.rank is not None else frozenset()
+    return replace(
+        below,
+        append_only=False,
+        phi_determines_values=below.phi_determines_values and op.rank is None,
+        lifetime=below.lifetime if at_once else None,
+        keys=keys,
     )
 
 

@@ -310,9 +310,17 @@ class SetOperation(_Binary):
 
     def check(self) -> None:
         super().check()
+        from astralq.algebra.phi import ordered_or_chosen, phi_form
+
+        if self.in_order or self.how is not SetKind.UNION:
+            for side in (self.left, self.right):
+                if (chosen := ordered_or_chosen(side)) is not None:
+                    raise PlanError(
+                        f"{self.label} goes by φ, and {chosen.label} below it decides what φ is, or which are there",
+                        hint=f"go by value: {self.how.value}{' ALL' * self.in_order}; or order and choose above",
+                    )
         if not self.in_order:
             return
-        from astralq.algebra.phi import phi_form
 
         if self.how is not SetKind.UNION:
             raise PlanError(f"{self.how.value} keeps the order of its left side", hint="leave out IN ORDER")

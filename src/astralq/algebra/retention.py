@@ -6,6 +6,7 @@ from enum import Enum
 
 from astralq.algebra.base import Operator
 from astralq.algebra.domain import Domain, Floor
+from astralq.algebra.ordering import Limit, OrderBy
 from astralq.algebra.relational import (
     Distinct,
     Divide,
@@ -167,7 +168,7 @@ def is_no_op(op: Operator, t0: Instant, since: Instant, until: Instant) -> bool:
             return op.validity is Validity.CONSTANT
         case Select() | Project() | Rename() | GroupBy() | Distinct() | Join() | Product():
             return all(is_no_op(c, t0, since, until) for c in op.children)
-        case SetOperation() | ValueSetOperation() | Divide():
+        case OrderBy() | Limit() | SetOperation() | ValueSetOperation() | Divide():
             return all(is_no_op(c, t0, since, until) for c in op.children)
     return False
 

@@ -17,7 +17,19 @@ from astralq.errors import PlanError
 from astralq.timeline import Duration
 
 MODULES = (
-    *("base", "domain", "evaluations", "functions", "panes", "phi", "relational", "schedules", "scopes", "sneeql"),
+    *(
+        "base",
+        "domain",
+        "evaluations",
+        "functions",
+        "ordering",
+        "panes",
+        "phi",
+        "relational",
+        "schedules",
+        "scopes",
+        "sneeql",
+    ),
     *("sources", "stream_ops", "streamers", "ticks", "windows"),
 )
 """The modules of the algebra whose classes may stand in an operator."""

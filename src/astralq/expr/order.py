@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any
 
 from astralq.schema import Value
@@ -24,6 +25,27 @@ def order_key(value: Value) -> OrderKey:
     if isinstance(value, float) and value != value:
         return (2,)
     return (1, value)
+
+
+@dataclass(frozen=True)
+class Descending:
+    """A key that compares the other way round."""
+
+    key: OrderKey
+
+    def __lt__(self, other: Descending) -> bool:
+        return other.key < self.key
+
+
+def sort_key(value: Value, *, descending: bool, nulls_first: bool) -> OrderKey:
+    """The key of a value in an order with a direction, and with NULLs first or last.
+
+    >>> sorted([2.0, float("nan"), None, -1.0], key=lambda v: sort_key(v, descending=True, nulls_first=False))
+    [nan, 2.0, -1.0, None]
+    """
+    if value is None:
+        return NULL_KEY if nulls_first else (3,)
+    return (1, Descending(order_key(value))) if descending else order_key(value)
 
 
 def row_key(values: tuple[Value, ...]) -> OrderKey:

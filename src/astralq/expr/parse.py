@@ -321,6 +321,8 @@ class Binder:
         if is_aggregate(name):
             distinct = len(args) == 1 and isinstance(args[0], exp.Distinct)
             if distinct:
+                if args[0].args.get("on") is not None:
+                    raise ExpressionError("DISTINCT ON stands behind SELECT", hint="leave out ON (…)")
                 args = args[0].expressions
             if len(args) == 1 and isinstance(args[0], exp.Star) and not any(args[0].args.values()):
                 args = []

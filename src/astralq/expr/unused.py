@@ -104,6 +104,7 @@ _PRECEDES = {
     "ON": "a condition stands behind ON",
     "USING": "attributes in parentheses stand behind USING",
     "NATURAL": "JOIN stands behind NATURAL",
+    "ASOF": "JOIN stands behind ASOF",
     "EXCEPT": "a query stands behind EXCEPT",
     ",": "something stands behind a comma",
 }
@@ -190,7 +191,7 @@ def _refuse_loose_words(tokens: Sequence[Token], source: str) -> None:
         hint = None
         if word == "DISTINCT" and before not in _BEFORE_DISTINCT:
             hint = "DISTINCT stands behind SELECT, or in an aggregate"
-        elif (word in _PRECEDES and after in _NO_OPERAND) or (word in ("AS", ",") and before in ("SELECT", "(")):
+        elif (word in _PRECEDES and after in _NO_OPERAND) or (word in ("AS", ",") and before in _BEFORE_A_LIST):
             hint = _PRECEDES[word]
         if hint is not None:
             raise ExpressionError(
@@ -199,6 +200,7 @@ def _refuse_loose_words(tokens: Sequence[Token], source: str) -> None:
 
 
 _BEFORE_DISTINCT = ("SELECT", "(", "UNION", "EXCEPT", "INTERSECT", "MINUS", "IS", "NOT")
+_BEFORE_A_LIST = ("SELECT", "(", "ORDER BY", "PARTITION BY", "LIMIT", "PER")
 _NO_OPERAND = ("", ",", ")", "FROM", "WHERE", "UNION", "EXCEPT", "INTERSECT", "MINUS", "GROUP BY", "HAVING", "ON")
 _QUOTED = (TokenType.STRING, TokenType.IDENTIFIER, TokenType.NUMBER)
 _WORD = re.compile(r"[^\W\d]\w*")

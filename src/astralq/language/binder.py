@@ -11,6 +11,7 @@ from sqlglot import exp
 from astralq.algebra.base import PSEUDO, Kind, Operator
 from astralq.algebra.evaluations import RStreamOnEvaluation
 from astralq.algebra.grouping import group, uniquely_named
+from astralq.algebra.ordering import Step, arranged
 from astralq.algebra.phi import CopyPhi
 from astralq.algebra.relational import (
     Distinct,
@@ -46,7 +47,8 @@ from astralq.language.nodes import (
     unaliased,
     without_ctes,
 )
-from astralq.language.scope import TAGS, Entry, Scope, ScopeBinder
+from astralq.language.ordering import CHOOSING, Arranger, is_arranged, is_distinct, shows_places
+from astralq.language.scope import TAGS, Entry, Place, Scope, ScopeBinder
 from astralq.language.syntax import STREAMERS, DivideBy, Item, Name, Past, StreamerQuery
 from astralq.space import is_distance
 from astralq.timeline import Duration
@@ -82,9 +84,9 @@ class QueryBinder:
             case exp.Select():
                 return self._select(node)
             case exp.Subquery():
-                return self.bind(node.this)
+                return Arranger(self.env).above(node, self.bind(node.this))
             case exp.SetOperation():
-                return self._set_operation(node)
+                return Arranger(self.env).above(node, self._set_operation(node))
             case Item():
                 return self._from([node], {}).operator
         raise ExpressionError("expected a query", hint="write SELECT … FROM …")
@@ -146,8 +148,8 @@ class QueryBinder:
             scope = self._with_phi(scope)
         scope = self._where(scope, node.args.get("where"))
         result = self._projected(scope, items, node)
-        if node.args.get("distinct") is not None:
-            result = Distinct(result)
+        if is_distinct(node):
+            result = Arranger(self.env).above(node, Distinct(result))
         if streamer is None:
             return result
         on = "EVALUATION" if streamer == "rstream" and self._moves_by_distance(node, scope) else None
@@ -201,7 +203,7 @@ class QueryBinder:
     def _mentions(self, names: Collection[str], args: dict[str, object]) -> bool:
         joins: Any = args.get("joins") or []
         parts = [
-            *(args.get(k) for k in ("expressions", "where", "group", "having")),
+            *(args.get(k) for k in ("expressions", "where", "group", "having", "distinct", *CHOOSING)),
             *(j.args.get("on") for j in joins),
         ]
         nodes = [n for p in parts for n in (p if isinstance(p, list) else [p]) if isinstance(n, exp.Expression)]
@@ -256,7 +258,7 @@ class QueryBinder:
     def _test(self, scope: Scope, node: exp.In | exp.Exists, negated: bool) -> tuple[Operator, list[Expr]]:
         """The relation that a test looks into, and the conditions on a pair of tuples."""
         query = node.args["query"] if isinstance(node, exp.In) else node.this
-        query = query.this if isinstance(query, exp.Subquery) else query
+        query = query.this if isinstance(query, exp.Subquery) and not is_arranged(query) else query
         inner, correlated, first = self._inner(scope, query, isinstance(node, exp.In))
         for past in node.args.get("past") or []:
             assert isinstance(past, Past)
@@ -283,7 +285,7 @@ class QueryBinder:
         simple = (
             isinstance(query, exp.Select)
             and query.args.get("from_") is not None
-            and not any(query.args.get(k) for k in ("group", "having", "distinct", "with_"))
+            and not any(query.args.get(k) for k in ("group", "having", "distinct", "with_", *CHOOSING))
         )
         if simple and isinstance(query, exp.Select) and self._streamer_in(list(query.expressions)) is None:
             binder = QueryBinder(self.env, scope)
@@ -346,23 +348,25 @@ class QueryBinder:
     # ---- SELECT list
 
     def _projected(self, scope: Scope, items: list[exp.Expression], node: exp.Select) -> Operator:
-        named = [n for item in items for n in self._items(scope, item)]
-        having = node.args.get("having")
-        grouped = node.args.get("group") is not None or having is not None or any(aggregates(e) for _, e in named)
-        if grouped:
+        arranger = Arranger(self.env, scope, items)
+        named = [n for item in items for n in self._items(scope, item, arranger.place)]
+        steps = arranger.below(node, named)
+        computed = [*(e for _, e in named), *(e for step in steps for e in step.expressions)]
+        if node.args.get("group") or node.args.get("having") or any(map(aggregates, computed)):
             try:
-                return self._grouped(scope, named, node)
+                return self._grouped(scope, named, node, steps)
             except AstralError as e:
                 about = [i for i in items if any(f"'{c.name}'" in e.message for c in i.find_all(exp.Column))]
                 group_is_wrong = "neither a grouping key" in e.message
                 raise (e.at(self.span(about[0])) if about and group_is_wrong else e) from None
         unique = uniquely_named(named)
-        same = [(a.name, Column(a.type, a.name)) for a in scope.operator.schema]
+        result = arranged(scope.operator, steps)
+        same = [(a.name, Column(a.type, a.name)) for a in result.schema]
         phi = isinstance(scope.operator, CopyPhi) and isinstance(items[0], exp.Star)
-        only_stars = phi or all(isinstance(i, exp.Star) for i in items)
-        return scope.operator if only_stars and list(unique) == same else Project(scope.operator, unique)
+        only_stars = phi or all(isinstance(i, exp.Star) for i in items) or shows_places(items)
+        return result if only_stars and list(unique) == same else Project(result, unique)
 
-    def _items(self, scope: Scope, node: exp.Expression) -> list[Named]:
+    def _items(self, scope: Scope, node: exp.Expression, place: Place | None = None) -> list[Named]:
         """One item of SELECT: *, alias.*, Stamps(*), or an expression with its name."""
         if isinstance(node, exp.Star) or (isinstance(node, exp.Column) and isinstance(node.this, exp.Star)):
             star = node if isinstance(node, exp.Star) else node.this
@@ -378,7 +382,7 @@ class QueryBinder:
             return [(n, Column(scope.schema[a].type, a)) for n, a in columns]
         if isinstance(node, exp.Anonymous) and str(node.this).lower() == "stamps":
             return self._stamps(scope)
-        bound = self._condition(scope, unaliased(node))
+        bound = ScopeBinder(scope, self.env.regions, self.env.source, place=place).bind(unaliased(node))
         if isinstance(node, exp.Alias):
             return [(node.alias, bound)]
         if isinstance(node, exp.Column):
@@ -393,7 +397,7 @@ class QueryBinder:
         names = (schema.location.x, schema.location.y)
         return [*((n, Column(schema[n].type, schema[n].name)) for n in names), ("t", Column(schema["_t"].type, "_t"))]
 
-    def _grouped(self, scope: Scope, named: list[Named], node: exp.Select) -> Operator:
+    def _grouped(self, scope: Scope, named: list[Named], node: exp.Select, steps: Sequence[Step]) -> Operator:
         clause = node.args.get("group")
         keys = [self._key(scope, key, named) for key in (clause.expressions if clause is not None else [])]
         having = node.args.get("having")
@@ -402,7 +406,7 @@ class QueryBinder:
             binder = ScopeBinder(scope, self.env.regions, self.env.source, {n.lower(): e for n, e in named})
             condition = binder.bind(having.this)
         empty_row = self.env.dialect != "cql"
-        return group(scope.operator, keys, named, condition, empty_row=empty_row)
+        return group(scope.operator, keys, named, condition, empty_row=empty_row, steps=steps)
 
     def _key(self, scope: Scope, node: exp.Expression, named: list[Named]) -> Named:
         """A grouping key: an expression, the number of an item of SELECT, or its name."""

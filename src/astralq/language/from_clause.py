@@ -27,6 +27,7 @@ from astralq.expr.functions import call
 from astralq.expr.nodes import TRUE, Column, Expr, inside
 from astralq.language.declarations import amount
 from astralq.language.environment import Environment
+from astralq.language.ordering import is_arranged
 from astralq.language.scope import Entry, Scope, ScopeBinder
 from astralq.language.syntax import Bracket, Item, Name, Past, SpreadItem, StreamerQuery
 from astralq.language.windows import InRegion, NowScope, ScanEvery, as_spec, read_window
@@ -170,7 +171,7 @@ class FromBinder:
                     star = exp.Select(expressions=[exp.Star()])
                     star.set("from_", exp.From(this=inside_))
                     return self.bind_query(star)
-                return self.bind_query(inside_)
+                return self.bind_query(node if is_arranged(node) else inside_)
             case StreamerQuery():
                 return self.bind_query(node)
         raise ExpressionError("expected a stream, a relation, a view or a parenthesised query")

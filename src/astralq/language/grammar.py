@@ -85,6 +85,15 @@ class AstralSQL(ScalarSQL):
                 found.set("identity", True)
             return found
 
+        def _parse_limit(self, *args: Any, **kwargs: Any) -> Any:
+            """LIMIT n, and of which groups: PER a, b."""
+            found = super()._parse_limit(*args, **kwargs)
+            if isinstance(found, exp.Limit) and self._match_text_seq("PER"):
+                found.set("per", self._parse_csv(self._parse_expression))
+                if not found.args["per"]:
+                    self.raise_error("expected what LIMIT counts by: PER a, b")
+            return found
+
         def _right_side(self) -> exp.Expression:
             found = self._parse_select(nested=True, parse_set_operation=False)
             if found is None:
@@ -109,6 +118,8 @@ class AstralSQL(ScalarSQL):
             self._match_r_paren()
             every = self._quantity() if self._match_text_seq("EVERY") else None
             on = next((w for w in ("INSERT", "EVALUATION") if every is None and self._match_text_seq("ON", w)), None)
+            if self._curr and self._curr.token_type in (TokenType.ORDER_BY, TokenType.LIMIT):
+                self.raise_error(f"{self._curr.text.upper()} orders and chooses from a relation: write it in {kind}(…)")
             return StreamerQuery(this=inside, kind=kind, every=every, on=on)
 
         def _is_query_ahead(self) -> bool:

@@ -20,11 +20,13 @@ WINDOW_COLUMNS = {"window", "window_start", "window_end", "window_time"}
 
 OF_INSTANTS = "each row of an answer has its instant, t: a window that tumbles or hops is evaluated at its end"
 
+PLACES = "to choose by place, write QUALIFY ROW_NUMBER() OVER (PARTITION BY k ORDER BY v DESC) <= 3"
+OVER = f"{PLACES}; an aggregate of the tuples before is one of a stream's window, as [PARTITION BY k ROWS 3]"
+
 CLAUSES = {
-    "order": "an answer has its own total order",
-    "sort": "an answer has its own total order",
-    "limit": "a window says how much is held: FROM s [ROWS 10]",
-    "offset": "a window says how much is held: FROM s [ROWS 10]",
+    "sort": "ORDER BY orders a relation, however it is computed",
+    "order": "it stands behind the whole query, or in its parentheses",
+    "limit": "it stands behind the whole query, or in its parentheses",
     "symmetric": "write x BETWEEN least(a, b) AND greatest(a, b)",
     "hint": "settings of Spark go to the command: --conf k=v",
 }

@@ -9,7 +9,9 @@ from astralq.algebra.base import Kind, Operator
 from astralq.algebra.domain import AtInstant, Domain, Floor, Shift
 from astralq.algebra.evaluations import RStreamOnEvaluation
 from astralq.algebra.functions import Affine, Formula
+from astralq.algebra.ordering import Limit, OrderBy, sort_text
 from astralq.algebra.phi import CopyPhi
+from astralq.algebra.properties import expressions
 from astralq.algebra.relational import (
     Distinct,
     Divide,
@@ -87,6 +89,11 @@ class Printer:
                 return self._group_by(op)
             case Distinct():
                 return f"SELECT DISTINCT * FROM {self.item(op.child)}"
+            case OrderBy():
+                self._regions(op)
+                return f"SELECT * FROM {self.item(op.child)} ORDER BY {sort_text(op.keys)}"
+            case Limit() if not op.last:
+                return self._limit(op)
             case Product() | StreamProduct() | WindowsProduct():
                 left, right = op.children
                 return f"SELECT * FROM {self.item(left)}, {self.item(right)}"
@@ -116,6 +123,26 @@ class Printer:
         if not isinstance(op, _ITEMS):
             raise _no_form(op)
         return f"SELECT * FROM {self.item(op)}"
+
+    def _limit(self, op: Limit) -> str:
+        """LIMIT where that says it; else ROW_NUMBER(), in QUALIFY or as an attribute."""
+        self._regions(op)
+        item, per = self.item(op.child), ", ".join(map(str, op.per))
+        if op.rank is None and not op.order and (op.count is not None or not op.per):
+            count = "" if op.count is None else f" LIMIT {op.count}"
+            skip = f" OFFSET {op.skip}" if op.skip or op.count is None else ""
+            return f"SELECT * FROM {item}{count}{f' PER {per}' if per else ''}{skip}"
+        over = [f"PARTITION BY {per}"] if per else []
+        over += [f"ORDER BY {sort_text(op.order)}"] if op.order else []
+        place = f"ROW_NUMBER() OVER ({' '.join(over)})"
+        shown, tested = ("", place) if op.rank is None else (f", {place} AS {quoted(op.rank)}", quoted(op.rank))
+        first, last = op.places
+        condition = f"{tested} BETWEEN {first} AND {last}"
+        if last is None:
+            condition = f"{tested} >= {first}" if first > 1 or op.rank is None else ""
+        elif first == 1:
+            condition = f"{tested} <= {last}"
+        return f"SELECT *{shown} FROM {item}" + (f" QUALIFY {condition}" if condition else "")
 
     def _joined(self, left: Operator, join: str, right: Operator, condition: str) -> str:
         return f"SELECT * FROM {self.item(left)} {join} {self.item(right)} {condition}"
@@ -199,9 +226,8 @@ class Printer:
         elif known != value:
             raise PlanError(f"two different sources are called {name!r}", hint="rename one of them")
 
-    def _regions(self, op: Select | Project) -> None:
-        exprs = [op.condition] if isinstance(op, Select) else [e for _, e in op.items]
-        for e in (part for x in exprs for part in x.walk()):
+    def _regions(self, op: Operator) -> None:
+        for e in (part for x in expressions(op) for part in x.walk()):
             if isinstance(e, Inside):
                 self._region(e.region)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from sqlglot import exp
@@ -14,7 +15,7 @@ from astralq.expr.aggregates import aggregate
 from astralq.expr.functions import call
 from astralq.expr.nodes import Column, Expr, Literal
 from astralq.expr.parse import Binder
-from astralq.language.hints import IN_BRACKETS, OF_INSTANTS, WINDOW_COLUMNS, WINDOW_FUNCTIONS
+from astralq.language.hints import IN_BRACKETS, OF_INSTANTS, PLACES, WINDOW_COLUMNS, WINDOW_FUNCTIONS
 from astralq.schema import BIGINT, DOUBLE, STRING, Attribute, Schema
 from astralq.space import Region
 
@@ -116,15 +117,25 @@ class Scope:
         )
 
 
+Place = Callable[[exp.Window], Expr]
+"""What a ROW_NUMBER() OVER (…) is: the attribute that has it."""
+
+
 class ScopeBinder(Binder):
     """Binds expressions in a scope: qualified names, 004's AvgSpd(R)."""
 
     def __init__(
-        self, scope: Scope, regions: dict[str, Region], source: str, aliases: dict[str, Expr] | None = None
+        self,
+        scope: Scope,
+        regions: dict[str, Region],
+        source: str,
+        aliases: dict[str, Expr] | None = None,
+        place: Place | None = None,
     ) -> None:
         super().__init__(scope.schema, regions, source)
         self.scope = scope
         self.aliases = aliases or {}
+        self.place = place  # where a ROW_NUMBER() may stand
 
     def column(self, node: exp.Column) -> Expr:
         if node.args.get("db") is not None or node.args.get("catalog") is not None:
@@ -151,7 +162,9 @@ class ScopeBinder(Binder):
 
     def _bind(self, node: exp.Expression) -> Expr:
         if isinstance(node, exp.Window):
-            raise ExpressionError("OVER is not part of the language", hint=IN_BRACKETS)
+            if self.place is None:
+                raise ExpressionError("OVER stands in SELECT, QUALIFY and ORDER BY", hint=PLACES)
+            return self.place(node)
         return super()._bind(node)
 
     def _function(self, node: exp.Anonymous) -> Expr:

@@ -10,14 +10,36 @@ from astralq.expr.unused import nodes, refuse_unused_parts
 from astralq.language.hints import CLAUSES
 from astralq.language.syntax import DivideBy, Item, SpreadItem, StreamerQuery
 
-_SET_OPERATION = ("this", "expression", "distinct", "with_", "in_order", "identity")
+_ARRANGED = ("order", "limit", "offset")
+_SET_OPERATION = ("this", "expression", "distinct", "with_", "in_order", "identity", *_ARRANGED)
 
 PARTS: unused.Parts = {
     **unused.PARTS,
-    exp.Select: ("expressions", "from_", "joins", "where", "group", "having", "distinct", "with_"),
+    exp.Select: (
+        "expressions",
+        "from_",
+        "joins",
+        "where",
+        "group",
+        "having",
+        "distinct",
+        "with_",
+        "qualify",
+        *_ARRANGED,
+    ),
     **dict.fromkeys((exp.Union, exp.Except, exp.Intersect), _SET_OPERATION),
-    DivideBy: ("this", "expression", "with_"),
-    exp.Subquery: ("this",),
+    DivideBy: ("this", "expression", "with_", *_ARRANGED),
+    exp.Subquery: ("this", *_ARRANGED),
+    exp.Distinct: ("expressions", "on"),
+    exp.Tuple: ("expressions",),
+    exp.Order: ("expressions",),
+    exp.Ordered: ("this", "desc", "nulls_first"),
+    exp.Limit: ("expression", "per"),
+    exp.Fetch: ("direction", "count", "limit_options"),
+    exp.LimitOptions: ("rows", "percent", "with_ties"),
+    exp.Offset: ("expression",),
+    exp.Qualify: ("this",),
+    exp.Window: ("this", "partition_by", "order", "over", "spec"),  # a frame has an error of its own
     exp.From: ("this",),
     exp.Where: ("this",),
     exp.Having: ("this",),
@@ -40,8 +62,9 @@ KEYWORDS = {
     *("JOIN", "INNER", "LEFT", "RIGHT", "FULL", "CROSS", "SEMI", "ANTI", "NATURAL", "ON", "USING", "LOOKUP", "WITHIN"),
     *("ISTREAM", "DSTREAM", "RSTREAM", "EVERY", "INSERT", "SPREAD", "AT", "START", "TIMESTAMP", "DELAYED"),
     *("DIVIDE", "DURING", "TO", "IDENTITY", "ORDER", "EVALUATION", "OF", "BATCH", "LAST"),
+    *("QUALIFY", "OVER", "PARTITION", "ASC", "DESC", "NULLS", "FIRST", "LIMIT", "PER", "OFFSET", "ASOF"),
+    *("FETCH", "NEXT", "ROW", "ROWS", "ONLY", "PERCENT", "TIES"),
     "OUTER",  # means nothing behind LEFT, RIGHT or FULL
-    "LIMIT",  # means nothing in EXISTS; elsewhere it is a part that is refused
 }
 """The words of queries; ALL means nothing behind SELECT and in aggregates."""
 

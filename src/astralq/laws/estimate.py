@@ -9,6 +9,7 @@ import math
 from collections.abc import Mapping
 
 from astralq.algebra.base import Operator
+from astralq.algebra.ordering import Limit
 from astralq.algebra.relational import (
     Distinct,
     GroupBy,
@@ -78,6 +79,10 @@ def estimated_rows(op: Operator, known: Mapping[str, int]) -> float:
             return max(1.0, estimated_rows(op.child, known))
         case Distinct():
             return estimated_rows(op.child, known) / 2
+        case Limit(count=int(), per=()):
+            return estimated_rows(op.child, known) * _RANGE
+        case Limit(count=int()):
+            return estimated_rows(op.child, known) * _OTHER
     sizes = [estimated_rows(c, known) for c in op.children]
     match op:
         case Product():

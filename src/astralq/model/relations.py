@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 
 from astralq.algebra.domain import AtInstant, Custom, Domain, Floor, LastBatchOf, Shift
 from astralq.algebra.grouping import as_written
+from astralq.algebra.ordering import Limit, OrderBy, SortKey
 from astralq.algebra.relational import (
     Distinct,
     Divide,
@@ -26,7 +27,7 @@ from astralq.errors import EvaluationError, PlanError
 from astralq.expr.aggregates import aggregator
 from astralq.expr.evaluate import condition, evaluator
 from astralq.expr.nodes import Expr
-from astralq.expr.order import BOTTOM_KEY, OrderKey, order_key, row_key
+from astralq.expr.order import BOTTOM_KEY, OrderKey, order_key, row_key, sort_key
 from astralq.model.values import Context, Phi, Relation, Row, Stream, Values
 from astralq.timeline import BatchId, Instant
 
@@ -44,7 +45,10 @@ def pointwise(f: Callable[..., Rows], *relations: Relation) -> Relation:
 # Operators over one tuple-set; streams of windows apply them to each window.
 
 
-def unary(op: Select | Project | Rename | GroupBy | Distinct) -> Callable[[Rows], Rows]:
+Unary = Select | Project | Rename | GroupBy | Distinct | OrderBy | Limit
+
+
+def unary(op: Unary) -> Callable[[Rows], Rows]:
     """What the operator does to one tuple-set."""
     compute = _unary(op)
 
@@ -59,7 +63,7 @@ def unary(op: Select | Project | Rename | GroupBy | Distinct) -> Callable[[Rows]
     return apply
 
 
-def _unary(op: Select | Project | Rename | GroupBy | Distinct) -> Callable[[Rows], Rows]:
+def _unary(op: Unary) -> Callable[[Rows], Rows]:
     match op:
         case Select():
             keeps = condition(op.condition, op.child.readable)
@@ -73,6 +77,11 @@ def _unary(op: Select | Project | Rename | GroupBy | Distinct) -> Callable[[Rows
             return _group_by(op)
         case Distinct():
             return lambda rows: by_value(r.values for r in rows)
+        case OrderBy():
+            place = _place(op.keys, op)
+            return lambda rows: [Row(place(r) + r.phi, r.values, r.stamp) for r in rows]
+        case Limit():
+            return _limit(op)
 
 
 def by_value(values: object) -> list[Row]:
@@ -93,6 +102,30 @@ def _group_by(op: GroupBy) -> Callable[[Rows], Rows]:
             key = tuple(f(r.readable) for f in keys)
             groups.setdefault(row_key(key), (key, []))[1].append(r.readable)
         return [Row(k, (*key, *(f(members) for f in aggregates))) for k, (key, members) in sorted(groups.items())]
+
+    return apply
+
+
+def _place(keys: Sequence[SortKey], op: OrderBy | Limit) -> Callable[[Row], Phi]:
+    """Where a row stands by the keys, before φ decides."""
+    parts = [(evaluator(k.expr, op.child.readable), k) for k in keys]
+    return lambda r: tuple(
+        sort_key(f(r.readable), descending=k.descending, nulls_first=k.nulls_first) for f, k in parts
+    )
+
+
+def _limit(op: Limit) -> Callable[[Rows], Rows]:
+    """Of each group the rows at some places; φ stays."""
+    per = [evaluator(e, op.child.readable) for e in op.per]
+    place = _place(op.order, op)
+    first, last = op.places
+
+    def apply(rows: Rows) -> Rows:
+        groups: dict[OrderKey, list[Row]] = {}
+        for r in sorted(rows, key=lambda r: (place(r), r.phi), reverse=op.last):
+            groups.setdefault(row_key(tuple(f(r.readable) for f in per)), []).append(r)
+        chosen = ((n, r) for members in groups.values() for n, r in enumerate(members[first - 1 : last], first))
+        return [Row(r.phi, r.values if op.rank is None else (*r.values, n), r.stamp) for n, r in chosen]
 
     return apply
 

@@ -11,6 +11,7 @@ from astralq.algebra.base import HasOperator, Operator, operator_of
 from astralq.algebra.domain import Domain
 from astralq.algebra.evaluations import Evaluations
 from astralq.algebra.observation import check_ends, first_observed
+from astralq.algebra.ordering import Limit, OrderBy
 from astralq.algebra.phi import CopyPhi
 from astralq.algebra.relational import (
     Distinct,
@@ -73,6 +74,8 @@ class Run:
                 return self._unary(op, ctx)
             case CopyPhi():
                 return relations.pointwise(relations.with_phi, self.relation(op.child, ctx))
+            case OrderBy() | Limit():
+                return relations.pointwise(relations.unary(op), self.relation(op.child, ctx))
             case Product():
                 return relations.pointwise(relations.product, *self._both(op, ctx))
             case Domain():

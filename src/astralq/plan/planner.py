@@ -8,9 +8,10 @@ from dataclasses import dataclass, field, replace
 from astralq.algebra.base import Kind, Operator
 from astralq.algebra.domain import AtInstant, Custom, Domain, Floor, Shift
 from astralq.algebra.evaluations import Evaluations
+from astralq.algebra.ordering import Limit, OrderBy
 from astralq.algebra.panes import CommonPanes
 from astralq.algebra.phi import CopyPhi
-from astralq.algebra.properties import expressions
+from astralq.algebra.properties import Given, comes_and_goes_at_once, expressions, properties
 from astralq.algebra.relational import (
     Distinct,
     GroupBy,
@@ -40,7 +41,7 @@ from astralq.plan.aggregate.partials import Plan
 from astralq.plan.columns import col, lit
 from astralq.plan.encoding.batches import NEVER, at, le, literal, lt
 from astralq.plan.encoding.tables import RelationTable, StreamTable, WindowsTable
-from astralq.plan.operators import evaluations, joins, lookup, relational, sneeql, streamers, streams
+from astralq.plan.operators import evaluations, joins, lookup, ordering, relational, sneeql, streamers, streams
 from astralq.plan.operators import past as domain
 from astralq.plan.operators.bags import bag_operation
 from astralq.plan.operators.expressions import reads_position
@@ -281,6 +282,11 @@ class Planner:
                 )
             case CopyPhi():
                 return relational.copy_phi(op, self.relation(op.child))
+            case OrderBy():
+                child = self.relation(op.child, ordered=ordered, identity=identity or _reads_position(op))
+                return ordering.order_by(op, self._seen(child, expressions(op))) if ordered else child
+            case Limit():
+                return self._limited(op, identity=identity or _reads_position(op))
             case GroupBy():
                 return self._grouped(op)
             case Distinct():
@@ -290,6 +296,14 @@ class Planner:
             case Tick():
                 return clip_to_epoch(domain.ticked(op, self.relation(op.child, ordered=ordered)), run)
         return self._binary(op, ordered=ordered)
+
+    def _limited(self, op: Limit, *, identity: bool) -> RelationTable:
+        # What is cut off at the end of the epoch before is cut off of all.
+        known = properties(op.child, Given.of(self.run.t0_or_none))
+        at_once = self.moment is not None or comes_and_goes_at_once(known)
+        child = self.relation(op.child, identity=identity or not at_once)
+        at_once = at_once and child.one_batch
+        return ordering.limit(op, self._seen(child, expressions(op)), self.run, at_once=at_once)
 
     def _grouped(self, op: GroupBy) -> RelationTable:
         if op.panes is not None:
@@ -411,6 +425,10 @@ def _held_at(relation: RelationTable, moment: BatchId) -> RelationTable:
 def _compares_tuples(op: IStream | DStream | RStream) -> bool:
     """Whether a streamer asks which tuples of two states are the same, where each row is a tuple by itself."""
     return op.every is not None or (isinstance(op, IStream | DStream) and op.identity is Identity.VALUE)
+
+
+def _reads_position(op: OrderBy | Limit) -> bool:
+    return any(reads_position(e, op.child.schema) for e in expressions(op))
 
 
 def _looks_at_order(op: GroupBy) -> bool:

@@ -11,6 +11,7 @@ from functools import cached_property
 
 from astralq.algebra.base import Operator
 from astralq.algebra.observation import check_ends, first_observed
+from astralq.algebra.ordering import Limit, OrderBy
 from astralq.algebra.relational import Distinct, GroupBy, Join, Product, Project, Rename, Select
 from astralq.algebra.set_aside import SetAside, before_start, sources_with_start, unmatched
 from astralq.algebra.sources import SensedSource, Source, StreamSource
@@ -255,7 +256,10 @@ class BatchRun(Run):
     @property
     def _begins_with_tuples(self) -> bool:
         """Whether all that a query shows comes from tuples of streams, so that it is empty before the first one."""
-        plain = (StreamSource, Select, Project, Rename, Distinct, Window, IStream, DStream, RStream, Join, Product)
+        plain = (
+            *(StreamSource, Select, Project, Rename, Distinct, OrderBy, Limit),
+            *(Window, IStream, DStream, RStream, Join, Product),
+        )
         for op in self.query.walk():
             grouped = isinstance(op, GroupBy) and (bool(op.keys) or not op.empty_row)
             if not grouped and not isinstance(op, plain):

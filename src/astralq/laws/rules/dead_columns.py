@@ -14,6 +14,7 @@ from dataclasses import replace
 
 from astralq.algebra.base import Operator
 from astralq.algebra.domain import Domain
+from astralq.algebra.ordering import Limit, OrderBy
 from astralq.algebra.properties import expressions
 from astralq.algebra.relational import (
     Distinct,
@@ -78,8 +79,8 @@ def _without(op: Operator, wanted: set[str], site: Site) -> Operator | None:
     if names(op.schema) <= wanted:
         return None
     match op:
-        case Select():
-            below = _without(op.child, wanted | op.condition.columns, site)
+        case Select() | OrderBy() | Limit():
+            below = _without(op.child, wanted | _read(op), site)
             return None if below is None else op.with_children(below)
         case Rename():
             old = {new.lower(): name.lower() for name, new in op.names}
