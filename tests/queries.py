@@ -255,6 +255,8 @@ def relation_queries(draw: st.DrawFn, depth: int) -> RelationQuery:
                         r.aggregate("CAST(count(b) AS INT) AS b", by="a"),
                         r.aggregate("CAST(sum(b) AS INT) AS b", by="a"),
                         r.aggregate("CAST(count(*) AS INT) AS a", "CAST(round(avg(b)) AS INT) AS b"),
+                        r.aggregate("CAST(sum(b) FILTER (WHERE b > 0) AS INT) AS b", by="a"),
+                        r.aggregate("min(a) AS a", "last(b) FILTER (WHERE a > 0) AS b"),
                     ]
                 )
             )
@@ -275,7 +277,13 @@ def relation_queries(draw: st.DrawFn, depth: int) -> RelationQuery:
             return draw(ordered_or_limited(r))
     other = draw(relation_queries(draw(st.integers(0, depth - 1))))
     if shape == "join":
-        how = draw(st.sampled_from(["inner", "left", "right", "full", "semi", "anti"]))
+        how = draw(st.sampled_from(["inner", "left", "right", "full", "semi", "anti", "single"]))
+        if how == "single":  # what a subquery in an expression is
+            beside = other.aggregate("max(b) AS b2", by="a").rename({"a": "a2"})
+            single = r.join(beside, on="a = a2", how=how)
+            return draw(
+                st.sampled_from([single.select("a", "b2 AS b"), single.where("b2 IS NULL OR b > 0").select("a", "b")])
+            )
         joined = r.join(_aside(other), on=draw(st.sampled_from(["a = a2", "a < a2", "a = a2 AND b <> b2"])), how=how)
         return joined if how in ("semi", "anti") else joined.select("a", "b2 AS b")
     if shape == "by φ":

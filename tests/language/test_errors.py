@@ -357,24 +357,10 @@ CASES: dict[str, tuple[str, str]] = {
     ),
     "IN of two attributes": (
         "SELECT v FROM s WHERE v IN (SELECT id, name FROM r);",
-        "line 10, column 23: IN takes a query of one attribute\n"
+        "line 10, column 23: IN takes a query of one attribute, and this has 2\n"
         "10 | SELECT v FROM s WHERE v IN (SELECT id, name FROM r);\n"
         "   |                       ^^^^^^^^^^^^^^^^^^^^^^^^^^^^\n"
-        "  hint: name the attribute in its SELECT",
-    ),
-    "a subquery under OR": (
-        "SELECT id FROM r WHERE id = 1 OR id IN (SELECT id FROM q);",
-        "line 10, column 24: a subquery stands under OR, NOT or in an expression\n"
-        "10 | SELECT id FROM r WHERE id = 1 OR id IN (SELECT id FROM q);\n"
-        "   |                        ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^\n"
-        "  hint: it can be a part of WHERE that is joined by AND: IN (…), NOT IN (…), EXISTS (…)",
-    ),
-    "a subquery in an expression": (
-        "SELECT id FROM r WHERE id > (SELECT max(id) FROM q);",
-        "line 10, column 24: a subquery stands under OR, NOT or in an expression\n"
-        "10 | SELECT id FROM r WHERE id > (SELECT max(id) FROM q);\n"
-        "   |                        ^^^^^^^^^^^^^^^^^^^^^^^^^^^\n"
-        "  hint: it can be a part of WHERE that is joined by AND: IN (…), NOT IN (…), EXISTS (…)",
+        "  hint: name what is compared in its SELECT",
     ),
     "set operation of different widths": (
         "SELECT id FROM r UNION SELECT id, name FROM q;",
@@ -541,8 +527,7 @@ def test_what_is_not_part_of_the_language_is_refused(text: str) -> None:
 @pytest.mark.parametrize(
     "text",
     [
-        "SELECT (SELECT max(id) FROM q) FROM r;",
-        "SELECT * EXCEPT (id) FROM r;",
+        "SELECT * REPLACE (1 AS id) FROM r;",
         "SELECT v, FROM s;",
         "CREATE REGION sea AS 'POLYGON ((0 0, 1 0, 1 1, 0 0))';",
         "SELECT 1 FROM r AS a, q AS a;",
@@ -555,7 +540,7 @@ def test_what_would_be_read_wrongly_is_refused(text: str) -> None:
 @pytest.mark.parametrize(
     "text",
     [
-        "SELECT id, count(*) FROM r GROUP BY id WITH ROLLUP;",
+        "SELECT id, count(*) FROM r GROUP BY id WITH TOTALS;",
         "SELECT count(DISTINCT ON (id) id) FROM r;",
         "SELECT id INTO x FROM r;",
         "SELECT v FROM s [ROWS 1] FOR UPDATE;",

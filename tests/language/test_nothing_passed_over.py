@@ -58,6 +58,11 @@ QUERIES = [
     "SELECT a.id AS i FROM r AS a ORDER BY a.name DESC NULLS FIRST LIMIT 2 PER a.id OFFSET 1",
     "SELECT DISTINCT ON (a.id) a.name AS n FROM r AS a FETCH FIRST 2 ROWS ONLY",
     "SELECT a.id AS i FROM r AS a QUALIFY ROW_NUMBER() OVER (PARTITION BY a.name ORDER BY a.id) <= 2",
+    "SELECT a.id AS i, sum(a.v) FILTER (WHERE a.v > 1) AS n FROM k [ROWS 2] AS a GROUP BY a.id",
+    "SELECT a.id AS i, count(*) AS n FROM r AS a GROUP BY ROLLUP (a.id), CUBE (a.name)",
+    "SELECT a.id AS i, grouping(a.id) AS g FROM r AS a GROUP BY GROUPING SETS ((a.id, a.name), ())",
+    "SELECT a.* EXCEPT (name) FROM r AS a WHERE a.id = 1 OR (a.id, a.name) IN ((1, 'x'), (2, 'y'))",
+    "SELECT a.id AS i, (SELECT max(b.id) AS m FROM q AS b WHERE b.name = a.name) AS m FROM r AS a",
 ]
 LOG2 = "CREATE RELATION log2 (ts TIMESTAMP, name STRING) FROM csv 'l.csv';"
 SOURCES = f"{DECLARED}\n{LOG2}"
@@ -121,7 +126,8 @@ def passed_over(query: str, words: list[str], trials: int) -> list[str]:
 HARMLESS = re.compile(
     r"^\s*FROM|SELECT\s+ALL|\(\s*ALL\s|(?:LEFT|RIGHT|FULL)\s+OUTER|INNER\s+JOIN|EXISTS \([^)]*LIMIT\s+1"
     r"|UNION\s+DISTINCT|(?:EXCEPT|INTERSECT)\s+DISTINCT|LEFT\s+SEMI|LEFT\s+ANTI"
-    r"|INNER\s+LOOKUP|LOOKUP\s+INNER|(?:WITHIN|EVERY)\s+INTERVAL",
+    r"|INNER\s+LOOKUP|LOOKUP\s+INNER|(?:WITHIN|EVERY)\s+INTERVAL"
+    r"|GROUPING SETS \(\(1\)\)",
     re.IGNORECASE,
 )
 """Words that mean nothing where they stand, and are allowed there."""
@@ -182,6 +188,7 @@ NOT_SAID = {
     *(("Item", "alias"), ("Item", "assigned")),
     # what never stands beside what is there already
     *(("In", "expressions"), ("Join", "using"), ("Distinct", "expressions"), ("If", "false")),
+    ("Tuple", "expressions"),
 }
 
 

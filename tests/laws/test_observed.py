@@ -10,7 +10,7 @@ from astralq import range_, relation, rows, stream
 from astralq.algebra.base import Kind, Operator
 from astralq.algebra.observed import Observed, observed
 from astralq.algebra.relational import Project, Select, SetKind, SetOperation
-from astralq.errors import AstralError
+from astralq.errors import AstralError, PlanError
 from astralq.expr.nodes import Cast, Column, Literal
 from astralq.laws.lower import lower
 from astralq.schema import BOOLEAN, NULL
@@ -74,7 +74,10 @@ def test_a_phi_that_nobody_looks_at_may_be_another(seed: int) -> None:
     for place, (op, seen) in enumerate(observed(query)):
         if op.kind is not Kind.RELATION or seen.phi or seen.columns & {"_t", "_i", "_n"}:
             continue
-        changed = changed_at(query, place, tagged)
+        try:
+            changed = changed_at(query, place, tagged)
+        except PlanError:
+            continue  # a SINGLE JOIN wants to know a key, and a union has none
         assert answered(changed, case) == expected, (op, case)
 
 

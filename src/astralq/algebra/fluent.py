@@ -258,7 +258,7 @@ class RelationQuery(_Grouped):
         return RelationQuery(Product(self.operator, other.operator))
 
     def join(self, other: RelationQuery, on: str | None = None, how: str = "inner") -> RelationQuery:
-        """⋈: natural without `on`; how is inner, left, right, full, semi or anti (001 D20)."""
+        """⋈: natural without `on`; how is inner, left, right, full, semi, anti or single (001 D20)."""
         kind = _join_kind(how)
         if on is None and kind is JoinKind.INNER:
             return RelationQuery(natural_join(self.operator, other.operator))

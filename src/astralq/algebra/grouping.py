@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass, replace
 
 from astralq.algebra.base import Operator
 from astralq.algebra.ordering import Chosen, Step
-from astralq.algebra.relational import GroupBy, Named, Project, Select
+from astralq.algebra.relational import GroupBy, Join, JoinKind, Named, Project, Select
 from astralq.errors import PlanError
+from astralq.expr.aggregates import aggregate
+from astralq.expr.conditions import conjunction
+from astralq.expr.functions import call
 from astralq.expr.nodes import Aggregate, Column, Expr
 from astralq.schema import INT
 
@@ -28,6 +32,27 @@ def uniquely_named(items: Sequence[Named]) -> tuple[Named, ...]:
     return tuple((unique(name, taken), e) for name, e in items)
 
 
+@dataclass(frozen=True)
+class Beside:
+    """A relation of which at most one row stands beside a tuple: what a subquery in an expression gives.
+
+    `on` says what of the tuple is equal, by = or <=>, to which of its attributes.
+    """
+
+    relation: Operator
+    on: tuple[tuple[Expr, str, str], ...] = ()
+
+    @property
+    def condition(self) -> Expr:
+        schema = self.relation.schema
+        return conjunction(call(sign, e, Column(schema[name].type, name)) for e, sign, name in self.on)
+
+
+def put_beside(relation: Operator, beside: Beside) -> Join:
+    """A relation with a row, or NULLs, beside each tuple."""
+    return Join(relation, beside.relation, beside.condition, JoinKind.SINGLE)
+
+
 def group(
     child: Operator,
     keys: Sequence[Named],
@@ -36,8 +61,9 @@ def group(
     *,
     empty_row: bool = True,
     steps: Sequence[Step] = (),
+    beside: Sequence[Beside] = (),
 ) -> Operator:
-    """Groups by the keys and computes the items, which are made of keys and aggregates.
+    """Groups by the keys and computes the items, which are made of keys, aggregates and what stands beside a group.
 
     max(v) - min(v) becomes an aggregation of both below a projection; orders and choices stand between the two.
     """
@@ -45,8 +71,9 @@ def group(
     names = {name.lower(): e for name, e in items}
     taken = {name for name, e in names.items() if isinstance(e, Aggregate) or e in [k for _, k in keys]}
     found: dict[Expr, str] = {}
-    further = [*([] if having is None else [having]), *(e for step in steps for e in step.expressions)]
-    for name, e in (*items, *(("", e) for e in further)):
+    unnamed = [*([] if having is None else [having]), *(e for step in steps for e in step.expressions)]
+    unnamed += [e for b in beside for e, _, _ in b.on]
+    for name, e in (*items, *(("", e) for e in unnamed)):
         for part in e.walk():
             if isinstance(part, Aggregate) and part not in found:
                 found[part] = name if part is e and name else unique(f"_{part.function}", taken)
@@ -54,16 +81,22 @@ def group(
     for name, key in keys:
         shown = next((n for n, e in items if e == key), None)
         key_names[key] = shown if shown is not None else unique(name, taken)
+    if not keys and not found and items:
+        found[aggregate("count", (), child.readable)] = unique("_count", taken)  # its one row is all that is asked for
     aggregates = tuple((name, a) for a, name in found.items() if isinstance(a, Aggregate))
     grouped = GroupBy(child, tuple((key_names[k], k) for _, k in keys), aggregates, empty_row)
     result: Operator = grouped
+    known = {**key_names, **found}
+    for b in beside:
+        result = put_beside(result, replace(b, on=tuple((_above(e, known), sign, n) for e, sign, n in b.on)))
+        known |= {Column(a.type, a.name): a.name for a in b.relation.schema}
     if having is not None:
-        result = Select(result, _above(having, found, key_names, grouped))
+        result = Select(result, _above(having, known))
     for step in steps:
-        result = step.over(result, lambda e: _above(e, found, key_names, grouped))
+        result = step.over(result, lambda e: _above(e, known))
         if isinstance(step, Chosen) and step.rank is not None:
-            key_names[Column(INT, step.rank)] = step.rank
-    above = tuple((name, _above(e, found, key_names, grouped)) for name, e in items)
+            known[Column(INT, step.rank)] = step.rank
+    above = tuple((name, _above(e, known)) for name, e in items)
     same = [name for name, _ in above] == list(result.schema.names)
     if same and all(isinstance(e, Column) and e.name == name for name, e in above):
         return result
@@ -89,9 +122,9 @@ def as_written(e: Expr, child: Operator) -> Expr:
     return e.rebuilt(tuple(as_written(c, child) for c in e.children))
 
 
-def _above(e: Expr, aggregates: dict[Expr, str], keys: dict[Expr, str], grouped: GroupBy) -> Expr:
+def _above(e: Expr, known: dict[Expr, str]) -> Expr:
     """The expression over the groups' rows: aggregates and keys become attributes."""
-    name = aggregates.get(e) or keys.get(e)
+    name = known.get(e)
     if name is not None:
         return Column(e.type, name)
     if isinstance(e, Column):
@@ -99,4 +132,4 @@ def _above(e: Expr, aggregates: dict[Expr, str], keys: dict[Expr, str], grouped:
             f"{e.name!r} is neither a grouping key nor in an aggregate",
             hint=f"group by {e.name}, or take an aggregate of it, for example max({e.name})",
         )
-    return e.rebuilt(tuple(_above(c, aggregates, keys, grouped) for c in e.children))
+    return e.rebuilt(tuple(_above(c, known) for c in e.children))

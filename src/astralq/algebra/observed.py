@@ -145,7 +145,7 @@ def _of_stream(op: Operator, seen: Observed) -> Observed:
 
 def _of_group(op: GroupBy, seen: Observed) -> Observed:
     wanted = [a for n, a in op.aggregates if n.lower() in seen.columns]
-    read = frozenset[str]().union(*(e.columns for _, e in op.keys), *(e.columns for a in wanted for e in a.args))
+    read = frozenset[str]().union(*(e.columns for _, e in op.keys), *(e.columns for a in wanted for e in a.children))
     ordered = any(map(depends_on_order, wanted))
     location = op.child.schema.location
     if location is not None and any(a.function in SPATIAL_AGGREGATES for a in wanted):
@@ -171,6 +171,9 @@ def _of_sides(op: Operator, seen: Observed) -> list[Observed]:
             if op.how in (JoinKind.SEMI, JoinKind.ANTI):
                 # Whether there is a match counts, not which.
                 sides[1] = Observed(False, False, False, op.condition.columns & _all(right), identity=False)
+            if op.how is JoinKind.SINGLE:
+                # At most one row stands beside a tuple, and φ is the tuple's own.
+                sides[1] = Observed(False, False, False, sides[1].columns, identity=False)
             return sides
         case Product():
             return [replace(seen, columns=seen.columns & _all(c)) for c in (left, right)]

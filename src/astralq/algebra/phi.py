@@ -51,7 +51,7 @@ def phi_form(op: Operator) -> PhiForm:
             return (*ordered, *phi_form(op.child))
         case Product() | Join(how=JoinKind.INNER):
             return (*phi_form(op.left), *phi_form(op.right))
-        case Join() if not op.keeps_left:
+        case Join() if not op.keeps_left and op.how is not JoinKind.SINGLE:
             return (op.how.value, phi_form(op.left), phi_form(op.right))
         case SetOperation(how=SetKind.UNION, in_order=True):
             return (*phi_form(op.left), "side")

@@ -120,7 +120,7 @@ def expressions(op: Operator) -> list[Expr]:
         case Project():
             return [e for _, e in op.items]
         case GroupBy():
-            return [*(e for _, e in op.keys), *(e for _, a in op.aggregates for e in a.args)]
+            return [*(e for _, e in op.keys), *(e for _, a in op.aggregates for e in a.children)]
         case Join():
             return [op.condition]
         case OrderBy():
@@ -293,6 +293,8 @@ def _binary(op: Operator, left: Properties, right: Properties) -> Properties:
             return replace(both, phi_determines_values=left.phi_determines_values, keys=left.keys)
         case Join(how=JoinKind.ANTI):
             return replace(both, append_only=False, phi_determines_values=left.phi_determines_values, keys=left.keys)
+        case Join(how=JoinKind.SINGLE):  # a row stays, and what stands beside it changes
+            return replace(both, append_only=False, phi_determines_values=False, keys=left.keys)
         case Join():  # a row without a match goes when one comes
             return replace(both, append_only=False)
         case SetOperation(how=SetKind.EXCEPT):

@@ -10,8 +10,9 @@ from astralq.algebra.base import RELATION_HINT, Kind, Operator, Unary, expect
 from astralq.algebra.digest import LATER
 from astralq.algebra.panes import CommonPanes
 from astralq.errors import PlanError, SchemaError, TypeMismatchError
+from astralq.expr.conditions import conjuncts
 from astralq.expr.functions import call
-from astralq.expr.nodes import TRUE, Aggregate, Column, Expr
+from astralq.expr.nodes import TRUE, Aggregate, Call, Column, Expr
 from astralq.schema import BOOLEAN, NULL, Attribute, Location, Schema
 
 Named = tuple[str, Expr]
@@ -161,7 +162,7 @@ class GroupBy(Unary):
         for _, e in self.keys:
             check_reads(e, self.child.readable, "the grouping key")
         for _, a in self.aggregates:
-            for arg in a.args:
+            for arg in a.children:
                 check_reads(arg, self.child.readable, str(a))
 
     @property
@@ -208,6 +209,7 @@ class JoinKind(Enum):
     FULL = "FULL JOIN"
     SEMI = "SEMI JOIN"
     ANTI = "ANTI JOIN"
+    SINGLE = "SINGLE JOIN"
 
 
 @dataclass(frozen=True, repr=False)
@@ -215,7 +217,9 @@ class Join(_Binary):
     """⋈_θ: the pairs that satisfy a condition (001 §4.4, D20; 002 §4.3).
 
     Inner: φ_left ++ φ_right. Semi and anti: φ_left. Outer: an unmatched left tuple has φ_left ++ (⊥), which is
-    first among those with its φ_left; unmatched right tuples come last.
+    first among those with its φ_left; unmatched right tuples come last. Single: every left tuple once, with φ_left, and
+    with its match or NULLs; the condition has to fix a key of the right side, so that there is at most one. It is what
+    subqueries in expressions are made of: whether there is a match makes no other tuple.
     """
 
     condition: Expr = TRUE
@@ -235,11 +239,28 @@ class Join(_Binary):
 
     @property
     def stamped(self) -> bool:
-        return self.keeps_left and self.left.stamped
+        return (self.keeps_left or self.how is JoinKind.SINGLE) and self.left.stamped
 
     def check(self) -> None:
         super().check()
         check_condition(self.condition, self.both, "the join")
+        if self.how is JoinKind.SINGLE and not self._finds_at_most_one():
+            raise PlanError(
+                f"a SINGLE JOIN may find several rows ON {self.condition}",
+                hint="compare a key of the right side, for example what it is grouped by; or use a LEFT JOIN",
+            )
+
+    def _finds_at_most_one(self) -> bool:
+        """Whether the condition says what a key of the right side is equal to."""
+        from astralq.algebra.properties import properties
+
+        fixed = set[str]()
+        for part in conjuncts(self.condition):
+            if isinstance(part, Call) and part.function in ("=", "<=>"):
+                for one, other in (part.args, part.args[::-1]):
+                    if isinstance(one, Column) and one.name in self.right.schema:
+                        fixed |= set() if other.columns & {n.lower() for n in self.right.schema.names} else one.columns
+        return any(key <= fixed for key in properties(self.right).keys)
 
     @property
     def label(self) -> str:

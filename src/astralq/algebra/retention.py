@@ -127,7 +127,7 @@ def demand_of_group(op: GroupBy) -> Demand:
         return Demand.CLIPPED
     spec = window.spec
     if all(mergeable(a) for _, a in op.aggregates):
-        exprs = [*(e for _, e in op.keys), *(e for _, a in op.aggregates for e in a.args)]
+        exprs = [*(e for _, e in op.keys), *(e for _, a in op.aggregates for e in a.children)]
         safe = not any(can_fail(e) for e in exprs) and not _fails_below(op.child)
         if safe and known_at_once(spec) and not isinstance(spec.schedule, Continuous):
             return Demand.EARLY

@@ -108,8 +108,11 @@ def aggregator(agg: Aggregate, schema: Schema) -> Callable[[Sequence[Row]], Valu
     if not args:
         return len
     value_of, source = args[0], (agg.args[0].type if agg.args else NULL)
+    where = None if agg.where is None else evaluator(agg.where, schema)
 
     def compute(rows: Sequence[Row]) -> Value:
+        if where is not None:
+            rows = [r for r in rows if where(r) is True]
         values = [v for v in (value_of(r) for r in rows) if v is not None]
         if agg.distinct:
             values = list({order_key(v): v for v in values}.values())

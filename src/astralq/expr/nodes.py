@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from decimal import Decimal
 from functools import lru_cache
 
@@ -163,29 +163,56 @@ class Inside(Expr):
 
 @dataclass(frozen=True, repr=False)
 class Aggregate(Expr):
-    """An aggregate function over the tuples of a group; it stands only in an aggregation."""
+    """An aggregate function over the tuples of a group; it stands only in an aggregation.
+
+    `where` is the FILTER of those that count NULL; of all others it is in the arguments (`expr/filters.py`).
+    """
 
     function: str
     args: tuple[Expr, ...]
     distinct: bool = False
+    where: Expr | None = field(default=None, metadata={"later": True})  # algebra.digest.LATER, which stands above
 
     @property
     def children(self) -> tuple[Expr, ...]:
-        return self.args
+        return self.args if self.where is None else (*self.args, self.where)
 
     def rebuilt(self, children: tuple[Expr, ...]) -> Expr:
-        return replace(self, args=children)
+        args = children[: len(self.args)]
+        return replace(self, args=args, where=None if self.where is None else children[-1])
 
     def __str__(self) -> str:
-        if self.function == "count" and not self.args:
-            return "count(*)"
+        where, args = (self.where, self.args) if self.where is not None else _unfiltered(self)
+        inside = ", ".join(map(str, args))
         if self.function in SPATIAL_AGGREGATES:
-            return f"{self.function}()"
-        distinct = "DISTINCT " if self.distinct else ""
-        return f"{self.function}({distinct}{', '.join(map(str, self.args))})"
+            inside = ""
+        elif self.function == "count" and (not args or (where is not None and inside == "1" and not self.distinct)):
+            inside = "*"
+        text = f"{self.function}({'DISTINCT ' if self.distinct else ''}{inside})"
+        return text if where is None else f"{text} FILTER (WHERE {where})"
+
+
+def _unfiltered(a: Aggregate) -> tuple[Expr | None, tuple[Expr, ...]]:
+    """The condition that all arguments but constants are computed under, if there is one, and what they are then."""
+    cases = [x for x in a.args if isinstance(x, Case)]
+    rest = [x for x in a.args if not isinstance(x, Case | Literal)]
+    if not cases or rest or any(len(c.branches) != 1 or not _is_null(c.otherwise) for c in cases):
+        return None, a.args
+    conditions = {c.branches[0][0] for c in cases}
+    if len(conditions) != 1:
+        return None, a.args
+    return conditions.pop(), tuple(x.branches[0][1] if isinstance(x, Case) else x for x in a.args)
+
+
+def _is_null(e: Expr) -> bool:
+    while isinstance(e, Cast) and e.implicit:
+        e = e.operand
+    return isinstance(e, Literal) and e.value is None
 
 
 SPATIAL_AGGREGATES = ("path_length", "average_speed")
+COUNTING_NULL = ("first", "last")
+"""Aggregates for which a NULL is a value like others."""
 VARIANCES = ("stddev", "stddev_pop", "variance", "var_pop")
 AGGREGATES = (
     *("count", "sum", "avg", "min", "max", "first", "last", "count_distinct", "median", "percentile"),

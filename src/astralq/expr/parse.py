@@ -9,6 +9,7 @@ import math
 import re
 from collections.abc import Callable, Mapping
 from decimal import Decimal
+from functools import reduce
 from itertools import pairwise
 
 from sqlglot import exp
@@ -19,8 +20,9 @@ from sqlglot.tokens import TokenType  # type: ignore[attr-defined]
 from astralq.errors import AstralError, ExpressionError, Span, nearest
 from astralq.expr.aggregates import aggregate, is_aggregate
 from astralq.expr.casts import cast
+from astralq.expr.filters import filtered
 from astralq.expr.functions import call, case
-from astralq.expr.nodes import Cast, Column, Expr, Literal, inside
+from astralq.expr.nodes import Aggregate, Cast, Column, Expr, Literal, inside
 from astralq.expr.unused import KEYWORDS, PARTS, refuse_dropped_words, refuse_unused_parts
 from astralq.schema import (
     BIGINT,
@@ -199,6 +201,9 @@ class Binder:
         return Column(attribute.type, attribute.name)
 
     def _bind(self, node: exp.Expression) -> Expr:
+        if isinstance(node, exp.EQ | exp.NEQ) and isinstance(node.this, exp.Tuple):
+            same = self._same_members(node.this, node.expression)
+            return same if isinstance(node, exp.EQ) else call("not", same)
         if (operator := _OPERATORS.get(type(node))) is not None:
             bound = call(operator, self.bind(node.this), self.bind(node.expression))
             negated = node.args.get("negate") or isinstance(node, exp.NullSafeNEQ)
@@ -240,6 +245,8 @@ class Binder:
                 return self._cast(node)
             case exp.Anonymous():
                 return self._function(node)
+            case exp.Filter():
+                return self._filtered(node)
         if any(True for _ in node.find_all(exp.Query)):
             raise ExpressionError("a subquery cannot stand in an expression", hint="join with it, or use IN or EXISTS")
         raise ExpressionError(f"{node.sql('spark')} is not supported in an expression")
@@ -267,7 +274,22 @@ class Binder:
     def _in(self, node: exp.In) -> Expr:
         if node.args.get("query") is not None:
             raise ExpressionError("a subquery cannot stand here", hint="write it in the WHERE of a query")
+        if isinstance(node.this, exp.Tuple):
+            rows = [self._same_members(node.this, e) for e in node.expressions]
+            if not rows:
+                raise ExpressionError("IN of nothing", hint="write (a, b) IN ((1, 2), (3, 4))")
+            return reduce(lambda a, b: call("or", a, b), rows)
         return call("in", self.bind(node.this), *(self.bind(e) for e in node.expressions))
+
+    def _same_members(self, one: exp.Tuple, other: exp.Expression) -> Expr:
+        """(a, b) = (1, 2): whether all members are equal."""
+        members = other.expressions if isinstance(other, exp.Tuple) else [other]
+        if len(members) != len(one.expressions):
+            raise ExpressionError(f"{len(one.expressions)} values are compared with {len(members)}").at(
+                self.span(other)
+            )
+        same = [call("=", self.bind(a), self.bind(b)) for a, b in zip(one.expressions, members, strict=True)]
+        return reduce(lambda a, b: call("and", a, b), same)
 
     def _case(self, node: exp.Case) -> Expr:
         def test(condition: exp.Expression) -> Expr:
@@ -329,6 +351,12 @@ class Binder:
             bound = tuple(self.bind(a) for a in args)
             return aggregate(name, bound, self.schema, distinct=distinct)
         return call(name, *(self.bind(a) for a in args))
+
+    def _filtered(self, node: exp.Filter) -> Expr:
+        of = self.bind(node.this)
+        if not isinstance(of, Aggregate):
+            raise ExpressionError(f"FILTER follows an aggregate, and {of} is none", hint="write CASE WHEN … THEN … END")
+        return filtered(of, self.bind(node.expression.this))
 
     def _inside(self, args: list[exp.Expression]) -> Expr:
         if len(args) != 3 or not isinstance(args[2], exp.Column):

@@ -51,7 +51,10 @@ PARTS: Parts = {
     exp.DataTypeParam: ("this",),
     exp.Anonymous: ("this", "expressions"),
     exp.Distinct: ("expressions",),
+    exp.Filter: ("this", "expression"),
+    exp.Where: ("this",),
     exp.Star: ("except_", "replace", "rename"),  # each has an error of its own
+    exp.Tuple: ("expressions",),
     exp.Alias: ("this", "alias"),
 }
 """The parts that binders of scalar expressions use; a type that is not here is refused by the binder that meets it."""
@@ -65,6 +68,7 @@ UNITS = {
 KEYWORDS = {
     *("AND", "OR", "NOT", "IN", "BETWEEN", "LIKE", "ILIKE", "RLIKE", "REGEXP", "IS", "NULL", "TRUE", "FALSE", "DIV"),
     *("CASE", "WHEN", "THEN", "ELSE", "END", "IF", "CAST", "TRY_CAST", "AS", "INTERVAL", "DISTINCT", "FROM"),
+    *("FILTER", "WHERE"),
     "ALL",  # means nothing: count(ALL x) is count(x)
     *UNITS,
 }
@@ -200,7 +204,7 @@ def _refuse_loose_words(tokens: Sequence[Token], source: str) -> None:
 
 
 _BEFORE_DISTINCT = ("SELECT", "(", "UNION", "EXCEPT", "INTERSECT", "MINUS", "IS", "NOT")
-_BEFORE_A_LIST = ("SELECT", "(", "ORDER BY", "PARTITION BY", "LIMIT", "PER")
+_BEFORE_A_LIST = ("SELECT", "GROUP BY", "(", "ORDER BY", "PARTITION BY", "LIMIT", "PER")
 _NO_OPERAND = ("", ",", ")", "FROM", "WHERE", "UNION", "EXCEPT", "INTERSECT", "MINUS", "GROUP BY", "HAVING", "ON")
 _QUOTED = (TokenType.STRING, TokenType.IDENTIFIER, TokenType.NUMBER)
 _WORD = re.compile(r"[^\W\d]\w*")

@@ -10,14 +10,12 @@ from sqlglot import exp
 
 from astralq.algebra.base import PSEUDO, Kind, Operator
 from astralq.algebra.evaluations import RStreamOnEvaluation
-from astralq.algebra.grouping import group, uniquely_named
-from astralq.algebra.ordering import Step, arranged
+from astralq.algebra.grouping import Beside, uniquely_named
+from astralq.algebra.ordering import Chosen, Step, arranged
 from astralq.algebra.phi import CopyPhi
 from astralq.algebra.relational import (
     Distinct,
     Divide,
-    Join,
-    JoinKind,
     Named,
     Project,
     Select,
@@ -27,29 +25,30 @@ from astralq.algebra.relational import (
 )
 from astralq.algebra.retention import window_below
 from astralq.algebra.schedules import Measure
-from astralq.algebra.stream_ops import LookupJoin
 from astralq.algebra.streamers import DStream, Identity, IStream, RStream
 from astralq.algebra.windows import Window, last_batch
-from astralq.errors import AstralError, ExpressionError, PlanError, Span
-from astralq.expr.functions import call
-from astralq.expr.nodes import TRUE, Column, Expr
+from astralq.errors import AstralError, ExpressionError, PlanError, SchemaError, Span, nearest
+from astralq.expr.nodes import Column, Expr
 from astralq.language.declarations import amount
 from astralq.language.environment import Environment
-from astralq.language.from_clause import FromBinder, apart, renamed
+from astralq.language.from_clause import FromBinder, renamed
+from astralq.language.groups import grouped, grouping_sets
+from astralq.language.joins import attached
 from astralq.language.nodes import (
     aggregates,
     all_of,
     conjuncts,
-    has_aggregate,
+    has_subquery,
     nothing,
     same_types,
     subquery_test,
     unaliased,
     without_ctes,
 )
-from astralq.language.ordering import CHOOSING, Arranger, is_arranged, is_distinct, shows_places
-from astralq.language.scope import TAGS, Entry, Place, Scope, ScopeBinder
-from astralq.language.syntax import STREAMERS, DivideBy, Item, Name, Past, StreamerQuery
+from astralq.language.ordering import CHOOSING, Arranger, is_distinct, shows_places
+from astralq.language.scope import TAGS, Entry, Scope, ScopeBinder, refuse_grouping
+from astralq.language.subqueries import SubqueryBinder, tested
+from astralq.language.syntax import STREAMERS, DivideBy, Item, Name, StreamerQuery
 from astralq.space import is_distance
 from astralq.timeline import Duration
 
@@ -88,7 +87,7 @@ class QueryBinder:
             case exp.SetOperation():
                 return Arranger(self.env).above(node, self._set_operation(node))
             case Item():
-                return self._from([node], {}).operator
+                return self.from_items([node], {}).operator
         raise ExpressionError("expected a query", hint="write SELECT … FROM …")
 
     # ---- streamers
@@ -131,7 +130,7 @@ class QueryBinder:
         if env is not self.env:
             return QueryBinder(env, self.outer).bind(without_ctes(node))
         items = list(node.expressions)
-        streamer = self._streamer_in(items)
+        streamer = self.streamer_in(items)
         if streamer is not None:
             call_ = unaliased(items[0])
             inside = list(call_.expressions)
@@ -141,7 +140,7 @@ class QueryBinder:
         if node.args.get("from_") is None:
             place = self.span(items[0]) if items else None
             raise ExpressionError("a query reads from something", hint="add FROM and a stream or relation", span=place)
-        scope = self._from([node.args["from_"].this], node.args)
+        scope = self.from_items([node.args["from_"].this], node.args)
         assigned = bool(node.args["from_"].this.args.get("assigned"))
         scope = replace(scope, bare_text=assigned, tagged=self.env.dialect == "sneeql")
         if self._mentions(("_phi",), node.args):
@@ -183,195 +182,121 @@ class QueryBinder:
             env = env.with_named(cte.alias, renamed(operator, names, cte.alias) if names else operator)
         return env
 
-    def _streamer_in(self, items: list[exp.Expression]) -> str | None:
+    def streamer_in(self, items: list[exp.Expression]) -> str | None:
         """SELECT ISTREAM(…) FROM …: the streamer, if the list is one."""
         only = unaliased(items[0]) if len(items) == 1 else None
         if isinstance(only, exp.Anonymous) and str(only.this).upper() in STREAMERS:
             return str(only.this).lower()
         return None
 
-    def _from(self, first: list[Item], args: dict[str, object]) -> Scope:
+    def from_items(self, first: list[Item], args: dict[str, object]) -> Scope:
         joins = args.get("joins") or []
         wants_stamps = self._mentions((*PSEUDO, *(TAGS if self.env.dialect == "sneeql" else ())), args)
-        where = args.get("where")
         # A subquery compares the tuples of two sides, each with its own stamp.
-        subquery = isinstance(where, exp.Expression) and any(True for _ in where.find_all(exp.Select))
+        subquery = any(has_subquery(n) for n in self._parts(args))
         copies = wants_stamps and (bool(joins) or subquery or self.outer is not None)
-        binder = FromBinder(self.env, self.outer, lambda q: QueryBinder(self.env).bind(q), copies)
+        binder = FromBinder(self.env, self.outer, self.bind_alone, copies, self._on)
         return binder.bind(first[0], joins)  # type: ignore[arg-type]
 
     def _mentions(self, names: Collection[str], args: dict[str, object]) -> bool:
+        return any(c.name.lower() in names for n in self._parts(args) for c in n.find_all(exp.Column))
+
+    def _parts(self, args: dict[str, object]) -> list[exp.Expression]:
+        """The expressions of a SELECT."""
         joins: Any = args.get("joins") or []
         parts = [
             *(args.get(k) for k in ("expressions", "where", "group", "having", "distinct", *CHOOSING)),
             *(j.args.get("on") for j in joins),
         ]
-        nodes = [n for p in parts for n in (p if isinstance(p, list) else [p]) if isinstance(n, exp.Expression)]
-        return any(c.name.lower() in names for n in nodes for c in n.find_all(exp.Column))
+        return [n for p in parts for n in (p if isinstance(p, list) else [p]) if isinstance(n, exp.Expression)]
 
     # ---- WHERE
 
     def _where(self, scope: Scope, where: exp.Where | None) -> Scope:
         if where is None:
             return scope
-        plain: list[exp.Expression] = []
-        if not any(True for _ in where.find_all(exp.Select, StreamerQuery)):
+        if not has_subquery(where):
             try:
-                return replace(scope, operator=Select(scope.operator, self._condition(scope, where.this)))
+                return replace(scope, operator=Select(scope.operator, self.condition(scope, where.this)))
             except AstralError as e:
                 raise e.at(self.span(where.this)) from None
-        for conjunct in conjuncts(where.this):
-            inner, negated = subquery_test(conjunct)
-            if inner is None:
-                if any(True for n in conjunct.find_all(exp.Select, StreamerQuery)):
-                    raise ExpressionError(
-                        "a subquery stands under OR, NOT or in an expression",
-                        hint="it can be a part of WHERE that is joined by AND: IN (…), NOT IN (…), EXISTS (…)",
-                    ).at(self.span(conjunct))
-                plain.append(conjunct)
-        conditions = [self._condition(scope, c) for c in plain]
-        if conditions:
-            scope = replace(scope, operator=Select(scope.operator, all_of(conditions)))
-        for conjunct in conjuncts(where.this):
-            inner, negated = subquery_test(conjunct)
-            if inner is not None:
-                try:
-                    scope = replace(scope, operator=self._tested(scope, inner, negated))
-                except AstralError as e:
-                    raise e.at(self.span(conjunct)) from None
+        parts = conjuncts(where.this)
+        plain = [self.condition(scope, c) for c in parts if not has_subquery(c)]
+        if plain:
+            scope = replace(scope, operator=Select(scope.operator, all_of(plain)))
+        tests = [c for c in parts if subquery_test(c)[0] is not None]
+        for conjunct in (c for c in parts if has_subquery(c) and c not in tests):
+            scope = self.selected(scope, conjunct)
+        for conjunct in tests:
+            node, negated = subquery_test(conjunct)
+            assert node is not None
+            try:
+                scope = replace(scope, operator=tested(self, scope, node, negated))
+            except AstralError as e:
+                raise e.at(self.span(conjunct)) from None
         return scope
 
-    def _condition(self, scope: Scope, node: exp.Expression) -> Expr:
+    def selected(self, scope: Scope, condition: exp.Expression) -> Scope:
+        """The scope below a condition with subqueries anywhere in it."""
+        binder = SubqueryBinder(self, scope)
+        try:
+            bound = binder.bind_condition(condition)
+            operator = attached(scope.operator, [*binder.below, *binder.around])
+            return replace(scope, operator=Select(operator, bound))
+        except AstralError as e:
+            raise e.at(self.span(condition)) from None
+
+    def condition(self, scope: Scope, node: exp.Expression) -> Expr:
+        """An expression without subqueries."""
         return ScopeBinder(scope, self.env.regions, self.env.source).bind(node)
 
-    def _tested(self, scope: Scope, node: exp.In | exp.Exists, negated: bool) -> Operator:
-        """IN and EXISTS as semi- and anti-joins; on a stream they are decided when a tuple arrives (001 D33)."""
-        inner, conditions = self._test(scope, node, negated)
-        how = JoinKind.ANTI if negated else JoinKind.SEMI
-        condition = all_of(conditions) if conditions else TRUE
-        if scope.operator.kind is Kind.STREAM:
-            return LookupJoin(scope.operator, inner, condition, how)
-        if scope.operator.kind is Kind.WINDOWS:
-            raise PlanError("IN and EXISTS over a stream of windows are not part of SNEEql", hint="join them instead")
-        return Join(scope.operator, inner, condition, how)
+    def _on(self, scope: Scope, node: exp.Expression) -> tuple[Expr, list[Beside]]:
+        """The condition of a join, with what its subqueries give beside a tuple."""
+        binder = SubqueryBinder(self, scope)
+        condition = binder.bind_condition(node)
+        return condition, [*binder.below, *binder.around]
 
-    def _test(self, scope: Scope, node: exp.In | exp.Exists, negated: bool) -> tuple[Operator, list[Expr]]:
-        """The relation that a test looks into, and the conditions on a pair of tuples."""
-        query = node.args["query"] if isinstance(node, exp.In) else node.this
-        query = query.this if isinstance(query, exp.Subquery) and not is_arranged(query) else query
-        inner, correlated, first = self._inner(scope, query, isinstance(node, exp.In))
-        for past in node.args.get("past") or []:
-            assert isinstance(past, Past)
-            inner = FromBinder(self.env, None, lambda q: QueryBinder(self.env).bind(q), False).past(inner, past)
-        if inner.kind is not Kind.RELATION:
-            raise PlanError(
-                f"IN and EXISTS take a relation, and this is a {inner.kind.value}", hint="give its stream a window"
-            )
-        conditions = list(correlated)
-        if isinstance(node, exp.In):
-            assert first is not None
-            x = self._condition(scope, node.this)
-            same = call("=", x, first)
-            if negated:
-                # NOT IN is true only if no comparison is true or unknown.
-                same = call("or", same, call("or", call("isnull", x), call("isnull", first)))
-            conditions.append(same)
-        return inner, conditions
+    def inside(self, scope: Scope) -> QueryBinder:
+        """The binder of a subquery that may name this query."""
+        return QueryBinder(self.env, scope)
 
-    def _inner(
-        self, scope: Scope, query: exp.Expression, needs_value: bool
-    ) -> tuple[Operator, Sequence[Expr], Expr | None]:
-        """A subquery: its operator, the conditions that name the outer query, and its one value for IN."""
-        simple = (
-            isinstance(query, exp.Select)
-            and query.args.get("from_") is not None
-            and not any(query.args.get(k) for k in ("group", "having", "distinct", "with_", *CHOOSING))
-        )
-        if simple and isinstance(query, exp.Select) and self._streamer_in(list(query.expressions)) is None:
-            binder = QueryBinder(self.env, scope)
-            found = binder._from([query.args["from_"].this], query.args)
-            if not any(has_aggregate(e) for e in query.expressions):
-                return binder._correlated(found, query, scope, needs_value)
-        operator = QueryBinder(self.env).bind(query)
-        if not needs_value:
-            return apart(operator, scope.taken), [], None
-        if len(operator.schema) != 1:
-            raise ExpressionError(f"IN takes a query of one attribute, and this has {len(operator.schema)}")
-        renamed = apart(operator, scope.taken)
-        value = renamed.schema.attributes[0]
-        return renamed, [], Column(value.type, value.name)
-
-    def _correlated(
-        self, found: Scope, query: exp.Select, outer: Scope, needs_value: bool
-    ) -> tuple[Operator, Sequence[Expr], Expr | None]:
-        outside = outer.taken
-        where = query.args.get("where")
-        local: list[Expr] = []
-        correlated: list[Expr] = []
-        rest = []
-        for conjunct in conjuncts(where.this) if where is not None else []:
-            if subquery_test(conjunct)[0] is not None:
-                rest.append(conjunct)
-                continue
-            bound = self._condition(found, conjunct)
-            (correlated if bound.columns & outside else local).append(bound)
-        if local:
-            found = replace(found, operator=Select(found.operator, all_of(local)))
-        for conjunct in rest:
-            test, negated = subquery_test(conjunct)
-            assert test is not None
-            inner, conditions = self._test(found, test, negated)
-            further = [c for c in conditions if c.columns & outside]
-            near = [c for c in conditions if not c.columns & outside]
-            if further and negated:
-                raise PlanError(
-                    "a negated subquery names a query two levels out", hint="break it up with CREATE VIEW"
-                ).at(self.span(conjunct))
-            # Whether one or several match does not count in EXISTS, so that a condition can move outwards over a join.
-            how = JoinKind.INNER if further else JoinKind.ANTI if negated else JoinKind.SEMI
-            found = replace(found, operator=Join(found.operator, inner, all_of(near) if near else TRUE, how))
-            correlated += further
-        value: Expr | None = None
-        if not needs_value:
-            for item in query.expressions:
-                self._items(found, item)  # EXISTS does not look at them, but their names have to be right
-        else:
-            if len(query.expressions) != 1 or isinstance(query.expressions[0], exp.Star):
-                columns = [c for e in found.entries for c in e.columns]
-                if len(columns) != 1 or len(query.expressions) != 1:
-                    raise ExpressionError("IN takes a query of one attribute", hint="name the attribute in its SELECT")
-                value = Column(found.schema[columns[0][1]].type, columns[0][1])
-            else:
-                value = self._condition(found, unaliased(query.expressions[0]))
-        return found.operator, correlated, value
+    def bind_alone(self, query: exp.Expression) -> Operator:
+        """A query that names no other."""
+        return QueryBinder(self.env).bind(query)
 
     # ---- SELECT list
 
     def _projected(self, scope: Scope, items: list[exp.Expression], node: exp.Select) -> Operator:
         arranger = Arranger(self.env, scope, items)
-        named = [n for item in items for n in self._items(scope, item, arranger.place)]
+        taken = scope.taken | {i.alias.lower() for i in items if i.alias}
+        binder = SubqueryBinder(self, scope, taken=taken, place=arranger.place)
+        named = [n for item in items for n in self.items(scope, item, binder)]
         steps = arranger.below(node, named)
         computed = [*(e for _, e in named), *(e for step in steps for e in step.expressions)]
         if node.args.get("group") or node.args.get("having") or any(map(aggregates, computed)):
             try:
-                return self._grouped(scope, named, node, steps)
+                return self._grouped(scope, named, node, binder, steps)
             except AstralError as e:
                 about = [i for i in items if any(f"'{c.name}'" in e.message for c in i.find_all(exp.Column))]
                 group_is_wrong = "neither a grouping key" in e.message
                 raise (e.at(self.span(about[0])) if about and group_is_wrong else e) from None
+        refuse_grouping(e for _, e in named)
+        operator = attached(scope.operator, [*binder.below, *binder.around])
         unique = uniquely_named(named)
-        result = arranged(scope.operator, steps)
+        result = arranged(operator, steps)
         same = [(a.name, Column(a.type, a.name)) for a in result.schema]
         phi = isinstance(scope.operator, CopyPhi) and isinstance(items[0], exp.Star)
         only_stars = phi or all(isinstance(i, exp.Star) for i in items) or shows_places(items)
         return result if only_stars and list(unique) == same else Project(result, unique)
 
-    def _items(self, scope: Scope, node: exp.Expression, place: Place | None = None) -> list[Named]:
+    def items(self, scope: Scope, node: exp.Expression, binder: ScopeBinder | None = None) -> list[Named]:
         """One item of SELECT: *, alias.*, Stamps(*), or an expression with its name."""
         if isinstance(node, exp.Star) or (isinstance(node, exp.Column) and isinstance(node.this, exp.Star)):
             star = node if isinstance(node, exp.Star) else node.this
-            if any(star.args.values()):
-                raise ExpressionError("* takes nothing behind it", hint="name the attributes").at(self.span(node))
+            if any(v for k, v in star.args.items() if k != "except_"):
+                raise ExpressionError("* takes nothing but EXCEPT behind it", hint="name the attributes").at(
+                    self.span(node)
+                )
             if node.args.get("db") is not None or node.args.get("catalog") is not None:
                 raise ExpressionError(f"{node.sql()} has too many parts", hint="write alias.*").at(self.span(node))
             alias = node.table if isinstance(node, exp.Column) else None
@@ -379,15 +304,35 @@ class QueryBinder:
             if not entries:
                 raise ExpressionError(f"{alias!r} is not in FROM").at(self.span(node))
             columns = [c for e in entries for c in e.columns] if alias else scope.columns
+            dropped = star.args.get("except_") or []
+            columns = self._but(columns, dropped if isinstance(dropped, list) else [dropped])
             return [(n, Column(scope.schema[a].type, a)) for n, a in columns]
         if isinstance(node, exp.Anonymous) and str(node.this).lower() == "stamps":
             return self._stamps(scope)
-        bound = ScopeBinder(scope, self.env.regions, self.env.source, place=place).bind(unaliased(node))
+        bound = (binder or ScopeBinder(scope, self.env.regions, self.env.source)).bind(unaliased(node))
         if isinstance(node, exp.Alias):
             return [(node.alias, bound)]
         if isinstance(node, exp.Column):
             return [(node.name, bound)]
         return [(str(node.meta.get("text") or node.sql("spark", normalize_functions=False)), bound)]
+
+    def _but(self, columns: list[tuple[str, str]], names: list[exp.Expression]) -> list[tuple[str, str]]:
+        """What * shows, without the attributes behind EXCEPT."""
+        there = [n for n, _ in columns]
+        for name in names:
+            if not isinstance(name, exp.Column) or any(name.args.get(k) for k in ("table", "db", "catalog")):
+                raise ExpressionError("EXCEPT takes names of attributes", hint="write * EXCEPT (a, b)").at(
+                    self.span(name)
+                )
+            if name.name.lower() not in [n.lower() for n in there]:
+                raise SchemaError(
+                    f"EXCEPT names {name.name!r}, which * does not show", hint=nearest(name.name, there)
+                ).at(self.span(name))
+        dropped = {n.name.lower() for n in names}
+        kept = [c for c in columns if c[0].lower() not in dropped]
+        if not kept:
+            raise ExpressionError("* EXCEPT leaves no attribute", hint="name what is wanted")
+        return kept
 
     def _stamps(self, scope: Scope) -> list[Named]:
         """004's Stamps(*): the spatial and the temporal stamp of each tuple."""
@@ -397,16 +342,27 @@ class QueryBinder:
         names = (schema.location.x, schema.location.y)
         return [*((n, Column(schema[n].type, schema[n].name)) for n in names), ("t", Column(schema["_t"].type, "_t"))]
 
-    def _grouped(self, scope: Scope, named: list[Named], node: exp.Select, steps: Sequence[Step]) -> Operator:
-        clause = node.args.get("group")
-        keys = [self._key(scope, key, named) for key in (clause.expressions if clause is not None else [])]
+    def _grouped(
+        self, scope: Scope, named: list[Named], node: exp.Select, binder: SubqueryBinder, steps: Sequence[Step]
+    ) -> Operator:
+        sets = grouping_sets(node.args.get("group"), named, lambda key: self._key(scope, key, named))
         having = node.args.get("having")
         condition = None
         if having is not None:
-            binder = ScopeBinder(scope, self.env.regions, self.env.source, {n.lower(): e for n, e in named})
-            condition = binder.bind(having.this)
+            binder.aliases = {n.lower(): e for n, e in named}
+            condition = binder.bind_condition(having.this)
+        child = attached(scope.operator, binder.below)
         empty_row = self.env.dialect != "cql"
-        return group(scope.operator, keys, named, condition, empty_row=empty_row, steps=steps)
+        beside = binder.around
+        if len(sets) == 1:
+            return grouped(child, sets, named, condition, empty_row=empty_row, beside=beside, steps=steps)
+        if any(isinstance(step, Chosen) and step.rank is not None for step in steps) or node.args.get("qualify"):
+            raise PlanError(
+                "ROW_NUMBER() OVER (…) stands beside several grouping sets",
+                hint="number the rows in an outer query: SELECT * FROM (SELECT … GROUP BY …) QUALIFY …",
+            )
+        union = grouped(child, sets, named, condition, empty_row=empty_row, beside=beside)
+        return union if is_distinct(node) else Arranger(self.env).above(node, union)
 
     def _key(self, scope: Scope, node: exp.Expression, named: list[Named]) -> Named:
         """A grouping key: an expression, the number of an item of SELECT, or its name."""
@@ -419,7 +375,7 @@ class QueryBinder:
             by_name = next((n for n in named if n[0].lower() == node.name.lower()), None)
             if by_name is not None and not any(e.find(node.name) for e in scope.entries):
                 return by_name
-        bound = self._condition(scope, node)
+        bound = self.condition(scope, node)
         name = node.name if isinstance(node, exp.Column) else node.sql("spark")
         return name, bound
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -10,36 +10,32 @@ from sqlglot import exp
 
 from astralq.algebra.base import STAMP, Kind, Operator
 from astralq.algebra.domain import at_last_batch, during, fixed_relation, scanned, shifted
-from astralq.algebra.grouping import unique
+from astralq.algebra.grouping import Beside, unique
 from astralq.algebra.located import with_location
 from astralq.algebra.relational import Join, JoinKind, Named, Product, Project, Rename, Select
 from astralq.algebra.schedules import Continuous, Measure, Periodic
 from astralq.algebra.scopes import Back
 from astralq.algebra.scopes import Scope as WindowScope
 from astralq.algebra.sneeql import RowWindows, Scan, TimeWindows, WindowsProduct
-from astralq.algebra.sources import RelationSource, StartedAt
-from astralq.algebra.stream_ops import BandJoin, LookupJoin, Spread, StreamJoin, StreamProduct, timestamp_attribute
+from astralq.algebra.sources import StartedAt
+from astralq.algebra.stream_ops import LookupJoin, Spread
 from astralq.algebra.streamers import IStream
 from astralq.algebra.ticks import Tick
 from astralq.algebra.windows import Window, WindowSpec, last_batch, unbounded
 from astralq.errors import AstralError, ExpressionError, PlanError, SchemaError, Span, nearest
 from astralq.expr.functions import call
 from astralq.expr.nodes import TRUE, Column, Expr, inside
-from astralq.language.declarations import amount
 from astralq.language.environment import Environment
+from astralq.language.joins import attached, band, coalesced, common_attributes, kind_of, placeholder, simplest, star
+from astralq.language.nodes import has_subquery
 from astralq.language.ordering import is_arranged
 from astralq.language.scope import Entry, Scope, ScopeBinder
 from astralq.language.syntax import Bracket, Item, Name, Past, SpreadItem, StreamerQuery
 from astralq.language.windows import InRegion, NowScope, ScanEvery, as_spec, read_window
 from astralq.timeline import Instant, duration, instant
 
-_SIDES = {
-    "LEFT": JoinKind.LEFT,
-    "RIGHT": JoinKind.RIGHT,
-    "FULL": JoinKind.FULL,
-    "SEMI": JoinKind.SEMI,
-    "ANTI": JoinKind.ANTI,
-}
+BindOn = Callable[[Scope, exp.Expression], tuple[Expr, Sequence[Beside]]]
+"""A condition with subqueries, and what they give beside a tuple."""
 
 
 def apart(operator: Operator, taken: set[str]) -> Operator:
@@ -66,11 +62,13 @@ class FromBinder:
         outer: Scope | None,
         bind_query: Callable[[exp.Expression], Operator],
         wants_stamps: bool,
+        bind_on: BindOn | None = None,
     ) -> None:
         self.env = env
         self.outer = outer
         self.bind_query = bind_query
         self.wants_stamps = wants_stamps
+        self.bind_on = bind_on
 
     def bind(self, first: Item, joins: list[exp.Join]) -> Scope:
         """The scope of all items."""
@@ -88,7 +86,7 @@ class FromBinder:
     def _finished(self, scope: Scope, pending: bool) -> Scope:
         if not pending:
             return scope
-        return replace(scope, operator=_simplest(IStream(scope.operator)))
+        return replace(scope, operator=simplest(IStream(scope.operator)))
 
     def _span_of(self, node: exp.Expression) -> Span | None:
         if "start" not in node.meta:
@@ -116,7 +114,7 @@ class FromBinder:
 
     def _parenthesised(self, inside_: Item, taken: set[str] | None) -> Scope:
         """(a JOIN b …) without an alias: its items keep their own."""
-        scope = FromBinder(self.env, self.outer, self.bind_query, self.wants_stamps).bind(inside_, [])
+        scope = FromBinder(self.env, self.outer, self.bind_query, self.wants_stamps, self.bind_on).bind(inside_, [])
         operator = apart(scope.operator, set(taken or ()))
         new = dict(zip(scope.operator.schema.names, operator.schema.names, strict=True))
         entries = [
@@ -283,9 +281,11 @@ class FromBinder:
         twice = [e.alias for e in right.entries if (e.alias or "").lower() in aliases]
         if twice:
             raise SchemaError(f"{twice[0]!r} is in FROM twice", hint="give one of them another alias")
-        how = _kind(join)
-        both = Scope(_placeholder(left, right), [*left.entries, *right.entries], self.outer)
+        how = kind_of(join)
+        both = Scope(placeholder(left, right), [*left.entries, *right.entries], self.outer)
         condition, kept, using = self._condition(both, left, right, join)
+        if join.args.get("on") is not None and has_subquery(join.args["on"]):
+            left, condition = self._with_subqueries(left, right, both, join, pending)
         a, b = left.operator, right.operator
         if a.kind is Kind.WINDOWS or b.kind is Kind.WINDOWS:
             if how is not JoinKind.INNER:
@@ -297,7 +297,7 @@ class FromBinder:
         elif within is not None:
             if how is not JoinKind.INNER:
                 raise PlanError("a band join is an inner join")
-            operator = _band(a, b, condition, within)
+            operator = band(a, b, condition, within)
         elif lookup:
             operator = LookupJoin(a, b, condition, how)
         else:
@@ -311,19 +311,41 @@ class FromBinder:
             plain = join.args.get("on") is None and condition == TRUE and how is JoinKind.INNER
             operator = Product(sides[0], sides[1]) if plain else Join(sides[0], sides[1], condition, how)
         entries = left.entries if how in (JoinKind.SEMI, JoinKind.ANTI) else [*left.entries, *kept]
-        star = _star(left, right if len(entries) > len(left.entries) else None, using)
+        shown = star(left, right if len(entries) > len(left.entries) else None, using)
         if kept is not right.entries and how in (JoinKind.RIGHT, JoinKind.FULL):
-            operator, entries, moved = _coalesced(operator, left, right, kept)
-            star = [(n, moved.get(a, a)) for n, a in star]
-        return Scope(operator, entries, self.outer, star), pending
+            operator, entries, moved = coalesced(operator, left, right, kept)
+            shown = [(n, moved.get(a, a)) for n, a in shown]
+        return Scope(operator, entries, self.outer, shown), pending
+
+    def _with_subqueries(
+        self, left: Scope, right: Scope, both: Scope, join: exp.Join, pending: bool
+    ) -> tuple[Scope, Expr]:
+        """The left side with what the subqueries of ON give beside its tuples, and the condition."""
+        if self.bind_on is None:
+            raise ExpressionError("a subquery cannot stand here", hint="write it in the WHERE of a query")
+        decided = join.args.get("lookup") or join.args.get("within") is not None
+        if pending or (Kind.STREAM in (left.operator.kind, right.operator.kind) and not decided):
+            raise PlanError(
+                "a subquery stands in the condition of a stream's join with a relation",
+                hint="put it into WHERE, or use LOOKUP JOIN",
+            )
+        condition, beside = self.bind_on(both, join.args["on"])
+        own = {n.lower() for n in left.operator.schema.names}
+        if any(not e.columns <= own for b in beside for e, _, _ in b.on):
+            raise PlanError(
+                "a subquery in ON is compared with the right side", hint="put it into WHERE, or into a subquery in FROM"
+            )
+        return replace(left, operator=attached(left.operator, beside)), condition
 
     def _condition(self, both: Scope, left: Scope, right: Scope, join: exp.Join) -> tuple[Expr, list[Entry], list[str]]:
         """The condition of ON, USING or NATURAL; the right side's items as they can be named then; what is common."""
         if join.args.get("on") is not None:
+            if has_subquery(join.args["on"]):
+                return TRUE, right.entries, []  # which is bound beside the left side
             return ScopeBinder(both, self.env.regions, self.env.source).bind(join.args["on"]), right.entries, []
         names = [n.name for n in join.args.get("using") or []]
         if (join.args.get("method") or "").upper() == "NATURAL":
-            names = _natural(left, right, join.args.get("within") is not None)
+            names = common_attributes(left, right, join.args.get("within") is not None)
         if not names:
             return TRUE, right.entries, []
         condition: Expr = TRUE
@@ -350,68 +372,8 @@ def _moment(name: Name) -> Instant:
         raise e.at(name.span) from None
 
 
-def _natural(left: Scope, right: Scope, band: bool) -> list[str]:
-    """The common attributes, in the left side's order; in a band join without the two timestamps (001 D34)."""
-    there = {n.lower(): a for n, a in right.columns}
-    common = [(n, a, there[n.lower()]) for n, a in left.columns if n.lower() in there]
-    if not band:
-        return [n for n, _, _ in common]
-    stamps = tuple(timestamp_attribute(s.operator) for s in (left, right))
-    return [n for n, a, b in common if (a, b) != stamps]
-
-
 class BrokenNameError(AstralError):
     """A name whose declaration was wrong, which has been told already."""
-
-
-def _star(left: Scope, right: Scope | None, using: list[str]) -> list[tuple[str, str]]:
-    """What * shows: the attributes of USING or NATURAL first, as in Spark, then the left side's, then the right's."""
-    first = [c for n in using for c in left.columns if c[0].lower() == n]
-    others = [c for c in (right.columns if right is not None else []) if c[0].lower() not in using]
-    return [*first, *(c for c in left.columns if c not in first), *others]
-
-
-def _coalesced(
-    operator: Operator, left: Scope, right: Scope, kept: list[Entry]
-) -> tuple[Operator, list[Entry], dict[str, str]]:
-    """USING in a right or full join: a common attribute has the value of the side that is there."""
-    visible = {n.lower() for e in kept for n, _ in e.columns}
-    common = [n for e in right.entries for n, _ in e.columns if n.lower() not in visible]
-    taken = {n.lower() for n in operator.schema.names}
-    items: list[Named] = [(a.name, Column(a.type, a.name)) for a in operator.schema]
-    entries = [Entry(e.alias, list(e.columns), dict(e.hidden)) for e in left.entries]
-    moved: dict[str, str] = {}
-    for name in common:
-        sides = [Column(s.operator.schema[a].type, a) for s in (left, right) if (a := s.resolve(name, None))]
-        both = unique(f"{name}_both", taken)
-        items.append((both, call("coalesce", *sides)))
-        moved |= {a: both for e in entries for n, a in e.columns if n.lower() == name.lower()}
-        for e in entries:
-            e.hidden |= {n.lower(): a for n, a in e.columns if n.lower() == name.lower()}
-            e.columns = [(n, both if n.lower() == name.lower() else a) for n, a in e.columns]
-    return Project(operator, tuple(items)), [*entries, *kept], moved
-
-
-def _placeholder(left: Scope, right: Scope) -> Operator:
-    """An operator with the attributes of both sides, for resolving names."""
-    return RelationSource("both", left.operator.schema.concat(right.operator.schema))
-
-
-def _kind(join: exp.Join) -> JoinKind:
-    words = [str(join.args.get(k) or "").upper() for k in ("side", "kind")]
-    for word in ("SEMI", "ANTI", "LEFT", "RIGHT", "FULL"):
-        if word in words:
-            return _SIDES[word]
-    return JoinKind.INNER
-
-
-def _band(left: Operator, right: Operator, condition: Expr, within: Name) -> BandJoin:
-    if within.text == "UNBOUNDED":
-        return BandJoin(left, right, condition)
-    number, _, unit = within.text.strip().partition(" ")
-    if unit.strip().lower() in ("row", "rows"):
-        return BandJoin(left, right, condition, None, int(number))
-    return BandJoin(left, right, condition, amount(within))
 
 
 def _with_stamps(operator: Operator, alias: str) -> tuple[Operator, dict[str, str]]:
@@ -421,16 +383,3 @@ def _with_stamps(operator: Operator, alias: str) -> tuple[Operator, dict[str, st
     items: list[Named] = [(a.name, Column(a.type, a.name)) for a in operator.schema]
     items += [(hidden[a.name], Column(a.type, a.name)) for a in STAMP]
     return Project(operator, tuple(items)), hidden
-
-
-def _simplest(streamed: IStream) -> Operator:
-    """S ⋈ R and S × R under their own names (001 D31, D32)."""
-    match streamed.child:
-        case Product(Window(s, spec), r) if spec == last_batch() and r.kind is Kind.RELATION:
-            return StreamProduct(s, r)
-        case Join(Window(s, spec), r, condition, how) if spec == last_batch() and how not in (
-            JoinKind.RIGHT,
-            JoinKind.FULL,
-        ):
-            return StreamJoin(s, r, condition, how)
-    return streamed

@@ -32,7 +32,7 @@ from astralq.language.syntax import (
 )
 
 # Words that follow a FROM item and so are no alias of it.
-_NOT_ALIAS = {"LOOKUP", "WITHIN", "EVERY", "AT", "DELAYED", "BY", "DURING", "DIVIDE"}
+_NOT_ALIAS = {"LOOKUP", "SINGLE", "WITHIN", "EVERY", "AT", "DELAYED", "BY", "DURING", "DIVIDE"}
 
 
 _CLAUSES = {"FROM", "OPTIONS", "TIMESTAMP", "POSITION", "BATCH", "LOCATION", "LATENESS", "SENSED", "EVERY", "VALID"} | {
@@ -251,6 +251,13 @@ class AstralSQL(ScalarSQL):
             closed = self._prev
             return Bracket(self.sql[opened.end + 1 : closed.start], opened.end + 1, self._span(opened, closed))
 
+        # ---- groups
+
+        def _parse_grouping_set(self) -> Any:
+            if self._match_pair(TokenType.L_PAREN, TokenType.R_PAREN):
+                return exp.Tuple(expressions=[])
+            return super()._parse_grouping_set()
+
         # ---- joins and subqueries
 
         def _parse_join(self, *args: Any, **kwargs: Any) -> exp.Join | None:
@@ -264,7 +271,13 @@ class AstralSQL(ScalarSQL):
                 self._advance(2)
                 lookup = True
             first = self._curr
+            single = bool(self._match_text_seq("SINGLE"))
             join: exp.Join | None = super()._parse_join(*args, **kwargs)
+            if single:
+                if join is None or join.args.get("side") or join.args.get("kind") or join.args.get("method"):
+                    self.raise_error("expected JOIN after SINGLE", first)
+                assert join is not None
+                join.set("side", "SINGLE")
             if join is not None and side:
                 if join.args.get("side") or join.args.get("kind"):
                     self.raise_error(f"{side} stands before LOOKUP already", first)

@@ -14,6 +14,7 @@ from astralq.expr.casts import coerce, common_type
 from astralq.expr.functions import call
 from astralq.expr.nodes import Aggregate, Column, Expr
 from astralq.language.scope import Entry, Scope
+from astralq.language.syntax import StreamerQuery
 from astralq.schema import Schema
 
 
@@ -44,6 +45,10 @@ def subquery_test(node: exp.Expression) -> tuple[exp.In | exp.Exists | None, boo
     if isinstance(node, exp.Exists) or (isinstance(node, exp.In) and node.args.get("query") is not None):
         return node, negated
     return None, False
+
+
+def has_subquery(node: exp.Expression) -> bool:
+    return any(True for _ in node.find_all(exp.Select, exp.SetOperation, StreamerQuery))
 
 
 def all_of(conditions: Sequence[Expr]) -> Expr:

@@ -48,6 +48,7 @@ _JOINS = {
     JoinKind.FULL: "FULL JOIN",
     JoinKind.SEMI: "LEFT SEMI JOIN",
     JoinKind.ANTI: "LEFT ANTI JOIN",
+    JoinKind.SINGLE: "SINGLE JOIN",
 }
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 
 from sqlglot import exp
@@ -13,15 +13,26 @@ from astralq.algebra.windows import range_of
 from astralq.errors import ExpressionError, SchemaError, nearest
 from astralq.expr.aggregates import aggregate
 from astralq.expr.functions import call
-from astralq.expr.nodes import Column, Expr, Literal
+from astralq.expr.nodes import Call, Column, Expr, Literal
 from astralq.expr.parse import Binder
 from astralq.language.hints import IN_BRACKETS, OF_INSTANTS, PLACES, WINDOW_COLUMNS, WINDOW_FUNCTIONS
-from astralq.schema import BIGINT, DOUBLE, STRING, Attribute, Schema
+from astralq.schema import BIGINT, DOUBLE, INT, STRING, Attribute, Schema
 from astralq.space import Region
 
 PSEUDO = tuple(a.name for a in STAMP)
 TAGS = {"tick": "_t", "index": "_n"}
 """003's names of pseudo-columns."""
+
+
+GROUPING = {"grouping": INT, "grouping_id": BIGINT}
+"""Functions that tell which keys a row's grouping set has; each set knows their values."""
+
+
+def refuse_grouping(exprs: Iterable[Expr]) -> None:
+    """An error for grouping(…) in a query that does not group."""
+    for e in (part for x in exprs for part in x.walk()):
+        if isinstance(e, Call) and e.function in GROUPING:
+            raise ExpressionError(f"{e} belongs to GROUP BY", hint="it tells the sets of GROUPING SETS apart")
 
 
 @dataclass
@@ -168,6 +179,11 @@ class ScopeBinder(Binder):
         return super()._bind(node)
 
     def _function(self, node: exp.Anonymous) -> Expr:
+        if str(node.this).lower() in GROUPING:
+            args = tuple(self.bind(a) for a in node.expressions)
+            if str(node.this).lower() == "grouping" and len(args) != 1:
+                raise ExpressionError(f"grouping takes 1 argument, not {len(args)}", hint="grouping_id takes several")
+            return Call(GROUPING[str(node.this).lower()], str(node.this).lower(), args)
         if str(node.this).lower() in WINDOW_FUNCTIONS:
             raise ExpressionError(f"unknown function {str(node.this)!r}", hint=IN_BRACKETS)
         if str(node.this).lower() in ("avgspd", "average_speed", "path_length"):

@@ -41,9 +41,9 @@ PARTS: unused.Parts = {
     exp.Qualify: ("this",),
     exp.Window: ("this", "partition_by", "order", "over", "spec"),  # a frame has an error of its own
     exp.From: ("this",),
-    exp.Where: ("this",),
     exp.Having: ("this",),
-    exp.Group: ("expressions",),
+    exp.Group: ("expressions", "all", "rollup", "cube", "grouping_sets"),
+    **dict.fromkeys((exp.Rollup, exp.Cube, exp.GroupingSets), ("expressions",)),
     exp.With: ("expressions", "recursive"),  # which has an error of its own
     exp.CTE: ("this", "alias"),
     exp.Join: ("this", "on", "using", "side", "kind", "method", "lookup", "within"),
@@ -58,8 +58,24 @@ PARTS: unused.Parts = {
 
 KEYWORDS = {
     *unused.KEYWORDS,
-    *("SELECT", "WHERE", "GROUP", "BY", "HAVING", "EXISTS", "UNION", "EXCEPT", "MINUS", "INTERSECT", "WITH"),
-    *("JOIN", "INNER", "LEFT", "RIGHT", "FULL", "CROSS", "SEMI", "ANTI", "NATURAL", "ON", "USING", "LOOKUP", "WITHIN"),
+    *("SELECT", "GROUP", "BY", "HAVING", "EXISTS", "UNION", "EXCEPT", "MINUS", "INTERSECT", "WITH"),
+    *("ROLLUP", "CUBE", "GROUPING", "SETS", "EXCLUDE"),
+    *(
+        "JOIN",
+        "INNER",
+        "LEFT",
+        "RIGHT",
+        "FULL",
+        "CROSS",
+        "SEMI",
+        "ANTI",
+        "SINGLE",
+        "NATURAL",
+        "ON",
+        "USING",
+        "LOOKUP",
+        "WITHIN",
+    ),
     *("ISTREAM", "DSTREAM", "RSTREAM", "EVERY", "INSERT", "SPREAD", "AT", "START", "TIMESTAMP", "DELAYED"),
     *("DIVIDE", "DURING", "TO", "IDENTITY", "ORDER", "EVALUATION", "OF", "BATCH", "LAST"),
     *("QUALIFY", "OVER", "PARTITION", "ASC", "DESC", "NULLS", "FIRST", "LIMIT", "PER", "OFFSET", "ASOF"),
@@ -69,7 +85,16 @@ KEYWORDS = {
 """The words of queries; ALL means nothing behind SELECT and in aggregates."""
 
 _JOINS = {
-    *(("", ""), ("", "INNER"), ("", "CROSS"), ("", "SEMI"), ("", "ANTI"), ("LEFT", "SEMI"), ("LEFT", "ANTI")),
+    *(
+        ("SINGLE", ""),
+        ("", ""),
+        ("", "INNER"),
+        ("", "CROSS"),
+        ("", "SEMI"),
+        ("", "ANTI"),
+        ("LEFT", "SEMI"),
+        ("LEFT", "ANTI"),
+    ),
     *((side, kind) for side in ("LEFT", "RIGHT", "FULL") for kind in ("", "OUTER")),
 }
 

@@ -97,6 +97,8 @@ def estimated_rows(op: Operator, known: Mapping[str, int]) -> float:
 def _joined(op: Join, left: float, right: float) -> float:
     if op.how in (JoinKind.SEMI, JoinKind.ANTI):
         return left / 2
+    if op.how is JoinKind.SINGLE:
+        return left
     pairs = joined_rows(left, right, conjuncts(op.condition))
     match op.how:
         case JoinKind.LEFT:

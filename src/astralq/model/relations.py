@@ -151,6 +151,10 @@ def join(op: Join) -> Callable[[Rows, Rows], Rows]:
                 return [a for a in left if a.phi in matched_left]
             case JoinKind.ANTI:
                 return [a for a in left if a.phi not in matched_left]
+            case JoinKind.SINGLE:
+                partner = {a.phi: b.values for a, b in pairs}
+                nothing = (None,) * len(op.right.schema)
+                return [Row(a.phi, a.values + partner.get(a.phi, nothing), a.stamp) for a in left]
         rows = [Row(a.phi + b.phi, a.values + b.values) for a, b in pairs]
         if op.how in (JoinKind.LEFT, JoinKind.FULL):
             nothing = (None,) * len(op.right.schema)

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 from astralq.algebra.relational import GroupBy
 from astralq.expr.aggregates import REACH
-from astralq.expr.nodes import SPATIAL_AGGREGATES, VARIANCES, Aggregate
+from astralq.expr.nodes import SPATIAL_AGGREGATES, VARIANCES, Aggregate, Expr
 from astralq.plan import functions as F  # noqa: N812
 from astralq.plan.aggregate.limbs import Layout
 from astralq.plan.aggregate.moments import Moments, moment_limbs, square_limbs
@@ -56,6 +56,8 @@ def plan(k: int, a: Aggregate, layout: Layout | None, order: Sequence[str]) -> P
             return Plan((Partial(f"m{k}", value, a.function),), col(f"m{k}"))
         case "first" | "last":
             packed = F.struct(*(col(c).alias(f"o{j}") for j, c in enumerate(order)), value.alias("value"))
+            if a.where is not None:
+                packed = F.when(col(f"w{k}"), packed)
             return Plan((Partial(f"m{k}", packed, "min" if a.function == "first" else "max"),), col(f"m{k}.value"))
     if a.function in VARIANCES:
         assert layout is not None
@@ -128,13 +130,21 @@ def _decimal_average(total: Column, count: Column) -> Column:
 
 
 def prepared(op: GroupBy, names: Names) -> list[Column]:
-    """The keys k0, k1, … of a row, and its aggregates' arguments v…; locations as x…, y…, and their times as s…"""
+    """The keys k0, k1, … of a row, its aggregates' arguments v… and whether they count, w…; locations as x…, y…, and
+    their times as s…"""
     made = [compiled(e, names).alias(f"k{j}") for j, (_, e) in enumerate(op.keys)]
     for j, (_, a) in enumerate(op.aggregates):
         if a.function not in SPATIAL_AGGREGATES:
-            made += [compiled(e, names).alias(f"v{j}") for e in a.args[:1]]
+            made += [_argument(a, e, names).alias(f"v{j}") for e in a.args[:1]]
+            made += [] if a.where is None else [compiled(a.where, names).alias(f"w{j}")]
             continue
         made += [compiled(e, names).cast("double").alias(f"{c}{j}") for c, e in zip("xy", a.args, strict=False)]
         if a.function == "average_speed":
             made.append(F.unix_micros(compiled(a.args[2], names)).alias(f"s{j}"))
     return made
+
+
+def _argument(a: Aggregate, argument: Expr, names: Names) -> Column:
+    """An argument, computed for those rows only that a FILTER lets through."""
+    value = compiled(argument, names)
+    return value if a.where is None else F.when(compiled(a.where, names), value)

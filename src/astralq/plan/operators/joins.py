@@ -134,6 +134,8 @@ def join(op: Join, left: RelationTable, right: RelationTable, run: Run) -> Relat
             return _unmatched(matches, "l_")
         case JoinKind.INNER:
             return _inner(matches, op.both)
+        case JoinKind.SINGLE:
+            return _single(matches, op.both)
     width = len(op.left.schema)
     nothing_right = [lit(None).alias(f"c{width + k}") for k in range(len(op.right.schema))]
     inner = _inner(matches, op.both)
@@ -234,6 +236,25 @@ def _inner(matches: Pairs, both: Schema) -> RelationTable:
         coalesced=left.coalesced and right.coalesced,
         one_row_per_phi=left.one_row_per_phi and right.one_row_per_phi,
     )
+
+
+def _single(matches: Pairs, both: Schema) -> RelationTable:
+    """A left row beside its partner where it has one, and beside NULLs in the gaps; φ is its own."""
+    left, right = matches.left, attributes(matches.right.schema)
+    own, kept, width = attributes(left.schema), [*left.order, *left.stamp], len(left.schema)
+    paired = matches.rows.select(
+        *(col(f"l_{c}").alias(c) for c in own),
+        *(col(f"r_{c}").alias(f"c{width + k}") for k, c in enumerate(right)),
+        *(col(f"l_{c}").alias(c) for c in kept),
+        *columns(matches.interval_columns),
+    )
+    alone = _unmatched(matches, "l_").rows.select(
+        *columns(own),
+        *(lit(None).alias(f"c{width + k}") for k in range(len(right))),
+        *columns(kept),
+        *columns(matches.interval_columns),
+    )
+    return replace(left.in_pieces(paired.union(alone)), schema=both, coalesced=False, one_row_per_phi=False)
 
 
 def _semi(matches: Pairs) -> RelationTable:
