@@ -26,6 +26,7 @@ from astralq import (
     range_,
     relation,
     rows,
+    session,
     stream,
     tumble,
     two_rates,
@@ -84,6 +85,19 @@ temporal_windows: st.SearchStrategy[WindowSpec] = st.one_of(
     st.builds(lambda w, d: w.delayed(us(d)), st.builds(range_, durations, durations), st.integers(0, 4)),
 )
 """Windows whose schedule and scope are both on time (the "full temporal" ones of 001 P5)."""
+
+bounded_windows: st.SearchStrategy[WindowSpec] = st.builds(
+    lambda w, d: w.delayed(us(d)),
+    st.one_of(
+        st.builds(range_, durations, durations),
+        st.builds(hop, durations, durations, offsets),
+        st.builds(tumble, durations, offsets),
+        st.builds(lambda t, y: landmark(Instant(t), y), st.integers(0, 6), durations),
+        linear_time,
+    ),
+    st.sampled_from([0, 0, 1, 3]),
+)
+"""Windows by time with a window_start and a window_end."""
 
 positional_windows: st.SearchStrategy[WindowSpec] = st.one_of(
     st.just(last_batch()),
@@ -187,10 +201,15 @@ aperiodic_windows: st.SearchStrategy[WindowSpec] = st.one_of(
 )
 """Windows at instants that are no grid: lists, loops, two rates by the time of day, sessions (000 D12 and §6.1.4)."""
 
+session_windows: st.SearchStrategy[WindowSpec] = st.builds(
+    lambda g, parted: session(us(g)).by("a") if parted else session(us(g)), _some, st.booleans()
+)
+"""Sessions of a stream, or of each a."""
+
 delayed_windows: st.SearchStrategy[WindowSpec] = st.one_of(
     st.builds(
         lambda w, d: w.delayed(us(d)),
-        st.one_of(aperiodic_windows, st.builds(hop, durations, durations, offsets), linear_time),
+        st.one_of(aperiodic_windows, session_windows, st.builds(hop, durations, durations, offsets), linear_time),
         st.integers(1, 3),
     ),
     st.builds(lambda n, y, d: rows(n, slide=y).delayed(us(d)), _some, durations, st.integers(1, 3)),
@@ -200,7 +219,7 @@ delayed_windows: st.SearchStrategy[WindowSpec] = st.one_of(
 
 _families = [  # the larger ones twice, whatever number of forms they have
     *(temporal_windows, temporal_windows, positional_windows, positional_windows, aperiodic_windows, aperiodic_windows),
-    *(cross_domain_windows, delayed_windows),
+    *(cross_domain_windows, delayed_windows, session_windows),
 ]
 windows: st.SearchStrategy[WindowSpec] = st.builds(
     lambda w, parted: w.by("a") if parted else w,

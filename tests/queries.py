@@ -17,13 +17,15 @@ from astralq import RelationQuery, StreamQuery, WindowSpec, WindowsQuery, moving
 from astralq.algebra.evaluations import evaluations
 from astralq.algebra.phi import is_in_positions, ordered_or_chosen, phi_form
 from astralq.model import Data, Stream
-from astralq.timeline import Instant
+from astralq.timeline import Instant, format_instant
 from tests.generators import (
     HORIZON,
     aperiodic_windows,
+    bounded_windows,
     change_logs,
     conditions,
     durations,
+    session_windows,
     sessions,
     streams,
     us,
@@ -99,7 +101,7 @@ def own_sessions(draw: st.DrawFn) -> WindowSpec:
     return sessions([s.t for s in tuples.tuples], draw(st.integers(1, 4)))
 
 
-at_some_instants: st.SearchStrategy[WindowSpec] = st.one_of(aperiodic_windows, own_sessions())
+at_some_instants: st.SearchStrategy[WindowSpec] = st.one_of(aperiodic_windows, own_sessions(), session_windows)
 """Windows whose evaluations are no grid; few by chance, and so a shape of their own."""
 
 
@@ -204,9 +206,6 @@ def streamed_windows(draw: st.DrawFn, depth: int) -> StreamQuery:
     return draw(st.sampled_from([found.rstream(), found.istream(), found.dstream()]))
 
 
-SHAPES = ["window", "window", "instants", "moving", "unary", "aggregate", "past", "order", "join", "by φ", "by value"]
-
-
 sort_keys = st.sampled_from(["a", "b DESC", "b NULLS LAST", "b DESC NULLS FIRST, a", "a % 2 DESC", "coalesce(b, a)"])
 
 
@@ -229,6 +228,34 @@ def ordered_or_limited(draw: st.DrawFn, r: RelationQuery) -> RelationQuery:
     )
 
 
+def _micros(time: str) -> str:
+    """A time as its microseconds since the epoch, which are few here."""
+    moments = ((t, f"TIMESTAMP '{format_instant(Instant(t))}'") for t in range(-2, HORIZON + 2))
+    return f"CASE {' '.join(f'WHEN {time} = {moment} THEN {t}' for t, moment in moments)} END"
+
+
+@st.composite
+def with_window_bounds(draw: st.DrawFn, depth: int) -> RelationQuery:
+    """A window by time, or an aggregate of it, with the bounds of the window that is shown, as a and b."""
+    spec = draw(st.one_of(bounded_windows, session_windows))
+    held = draw(stream_queries(depth - 1))[spec]
+    if draw(st.booleans()):
+        held = held.where(draw(conditions))
+    found = [held, held.aggregate("max(b) AS b", by="a")]
+    if not spec.partition:  # else sessions would not be known
+        found.append(held.aggregate("min(a) AS a", "CAST(count(*) AS INT) AS b"))
+    shown = draw(st.sampled_from(found))
+    start, end = map(_micros, ("window_start", "window_end"))
+    items = draw(st.sampled_from([("a", f"{end} AS b"), (f"{start} AS a", "b"), (f"{start} AS a", f"{end} AS b")]))
+    return shown.window_bounds().select(*items)
+
+
+SHAPES = [
+    *("window", "window", "instants", "moving", "unary", "aggregate", "past", "order", "join", "by φ", "by value"),
+    "bounds",
+]
+
+
 @st.composite
 def relation_queries(draw: st.DrawFn, depth: int) -> RelationQuery:
     if depth == 0:
@@ -236,6 +263,8 @@ def relation_queries(draw: st.DrawFn, depth: int) -> RelationQuery:
     shape = draw(st.sampled_from(SHAPES))
     if shape in ("window", "instants"):
         return draw(stream_queries(depth - 1))[draw(windows if shape == "window" else at_some_instants)]
+    if shape == "bounds":
+        return draw(with_window_bounds(depth))
     if shape == "moving":
         return draw(st.sampled_from([P, P.where(draw(conditions))]))[draw(moving_windows)].select("a", "b")
     r = draw(relation_queries(depth - 1))

@@ -101,7 +101,7 @@ def test_the_public_names_are_these() -> None:
         *("AstralError", "BatchId", "Duration", "Instant", "Kind", "Operator", "Position", "Region", "RelationQuery"),
         *("Schema", "StreamQuery", "WindowSpec", "WindowsQuery", "at_instants", "distance", "duration", "fixed"),
         *("for_loop", "from_to", "general", "hop", "instant", "landmark", "last_batch", "last_row", "moving", "now"),
-        *("range_", "relation", "rows", "sensed", "stream", "tumble", "two_rates", "unbounded"),
+        *("range_", "relation", "rows", "sensed", "session", "stream", "tumble", "two_rates", "unbounded"),
     ]
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -26,6 +27,7 @@ from astralq import (
     relation,
     rows,
     sensed,
+    session,
     stream,
     tumble,
     two_rates,
@@ -44,6 +46,57 @@ S = stream("S", "sensor INT, value DOUBLE, name STRING")
 R = relation("R", "id INT, place STRING")
 
 CASES: dict[str, tuple[Callable[[], Any], str]] = {
+    # Sessions
+    "no gap": (
+        lambda: session("0 s"),
+        "the gap between sessions is 0 SECONDS\n  hint: give a duration greater than 0",
+    ),
+    "a session with other bounds": (
+        lambda: replace(session("1 s"), scope=range_("1 s").scope),
+        "a session is held from its first tuple to its last, when it is over\n  hint: use session(…)",
+    ),
+    "bounds of sessions of unknown parts": (
+        lambda: S[session("1 min").by("sensor")].aggregate("count(*) AS n").window_bounds(),
+        "window_start and window_end of [PARTITION BY sensor SESSION 1 MINUTE] are those of each sensor, which is not "
+        "there\n  hint: group by sensor",
+    ),
+    # The bounds of windows
+    "bounds at entries and exits": (
+        lambda: S[range_("1 min")].window_bounds(),
+        "[RANGE 1 MINUTE] has no window_start and window_end: it is evaluated at every entry and exit\n"
+        "  hint: give it a SLIDE, or use TUMBLE or HOP",
+    ),
+    "bounds at instants": (
+        lambda: S[fixed("2026-03-01", "2026-03-02")].aggregate("count(*) AS n").window_bounds(),
+        "[FIXED FROM TIMESTAMP '2026-03-01T00:00:00Z' TO TIMESTAMP '2026-03-02T00:00:00Z'] has no window_start and "
+        "window_end: it is not evaluated at a period\n"
+        "  hint: use TUMBLE, HOP, RANGE … SLIDE or SESSION",
+    ),
+    "bounds in rows": (
+        lambda: S[rows(3, slide="1 min")].window_bounds(),
+        "[ROWS 3 SLIDE 1 MINUTE] has no window_start and window_end: it does not go by time alone\n"
+        "  hint: give it a range and a slide of time",
+    ),
+    "an upper bound that stays": (
+        lambda: S[general(("0 s", "0 s"), ("0 s", "5 s"), "1 s")].window_bounds(),
+        "[ALPHA 0 SECONDS BETA 5 SECONDS RATE 1 SECOND] has no window_start and window_end: its upper bound does not "
+        "move\n"
+        "  hint: use TUMBLE, HOP, RANGE … SLIDE or SESSION",
+    ),
+    "bounds of no window": (
+        lambda: R.window_bounds(),
+        "window_start and window_end are those of a window, and here is none\n"
+        "  hint: give the stream a window: FROM s [TUMBLE 10 MINUTES]; a view or subquery selects its own",
+    ),
+    "bounds of two windows": (
+        lambda: S[tumble("1 h")].product(S[tumble("2 h")].rename({n: f"{n}2" for n in S.schema.names})).window_bounds(),
+        "window_start and window_end are those of one window, and here are 2: [TUMBLE 1 HOUR] and [TUMBLE 2 HOURS]\n"
+        "  hint: select them in a subquery over one of the windows",
+    ),
+    "bounds twice": (
+        lambda: S[tumble("1 h")].window_bounds().window_bounds(),
+        "there is an attribute window_start already\n  hint: rename it below the window",
+    ),
     # Names and types
     "unknown attribute": (
         lambda: S.where("sensr = 42"),

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from astralq.language import read_script
-from astralq.language.hints import EVERY, IN_BRACKETS, OF_INSTANTS, OVER, PLACES
+from astralq.language.hints import EVERY, IN_BRACKETS, OF_INSTANTS, OF_WINDOWS, OVER, PLACES
 from astralq.language.script import ScriptError
 
 DECLARED = "CREATE STREAM v (page STRING, ts TIMESTAMP) FROM csv 'v.csv' TIMESTAMP BY ts;\n"
@@ -37,9 +37,21 @@ def test_a_window_anywhere_else_is_sent_into_brackets_behind_its_stream(query: s
     assert hint(query) == IN_BRACKETS
 
 
-@pytest.mark.parametrize("name", ["window_start", "window_end", "WINDOW_TIME"])
-def test_for_the_start_or_end_of_a_window_there_is_t(name: str) -> None:
-    assert hint(f"SELECT {name} FROM v [TUMBLE 10 MINUTES];") == OF_INSTANTS
+def test_for_the_time_of_a_window_there_is_t() -> None:
+    assert hint("SELECT WINDOW_TIME FROM v [TUMBLE 10 MINUTES];") == OF_INSTANTS
+
+
+@pytest.mark.parametrize(
+    "query",
+    [
+        "SELECT window_start FROM v;",
+        "SELECT * FROM v [TUMBLE 1 HOUR] WHERE window_end IS NOT NULL;",
+        "SELECT max(window_start) FROM v [TUMBLE 1 HOUR];",
+        "SELECT count(*) FROM v [TUMBLE 1 HOUR] GROUP BY concat(page, CAST(window_start AS STRING));",
+    ],
+)
+def test_the_bounds_of_a_window_have_their_places(query: str) -> None:
+    assert hint(query) == OF_WINDOWS
 
 
 def test_over_is_for_places() -> None:

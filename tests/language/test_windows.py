@@ -21,6 +21,7 @@ from astralq import (
     now,
     range_,
     rows,
+    session,
     tumble,
     two_rates,
     unbounded,
@@ -78,6 +79,8 @@ FORMS: dict[str, WindowSpec] = {
     "[TUMBLE 1 DAY OFFSET '-18 hours']": tumble("1 day", "6 h"),
     "[HOP 1 HOUR EVERY 20 MINUTES OFFSET 45 MINUTES]": hop("1 h", "20 min", "5 min"),
     "[TUMBLE 10 MINUTES OFFSET 1 MINUTE DELAY 1 MINUTE]": tumble("10 min", "1 min").delayed("1 min"),
+    "[SESSION 20 MINUTES]": session("20 min"),
+    "[SESSION INTERVAL '20' MINUTE DELAY 1 MINUTE]": session("20 min").delayed("1 min"),
     # SNEEql's scopes
     "[FROM NOW-10 TO NOW SLIDE 1 MIN]": from_to("10 min", "0 min", "1 min"),
     "[FROM NOW - 10 TO NOW - 5 SLIDE 1 MIN]": from_to("10 min", "5 min", "1 min"),
@@ -132,6 +135,7 @@ PARTITIONED = {
     "[PARTITION BY id LAST ROW]": last_row().by("id"),
     "[PARTITION BY id ROWS 30 SLIDE 1 MINUTE DELAY 1 SECOND]": rows(30, slide="1 min").by("id").delayed("1 s"),
     "[PARTITION BY id TUMBLE 1 MINUTE]": tumble("1 min").by("id"),
+    "[PARTITION BY id SESSION 20 MINUTES]": session("20 min").by("id"),
     "[PARTITION BY id FROM NOW-2 TO NOW SLIDE 1 ROW]": from_to(2, 0, 1).by("id"),
     "[PARTITION BY id ALPHA j BETA j RATE 1 ROW]": general((1, 0), (1, 0), 1).by("id"),
 }

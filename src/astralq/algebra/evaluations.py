@@ -8,7 +8,7 @@ from functools import cached_property
 
 from astralq.algebra.base import RELATION_HINT, STREAM_HINT, Kind, Operator, expect
 from astralq.algebra.domain import AtInstant, Custom, Domain, Floor, LastBatchOf, Shift
-from astralq.algebra.schedules import Continuous, Measure, Periodic
+from astralq.algebra.schedules import Continuous, Measure, Periodic, Sessions
 from astralq.algebra.scopes import Back, Scope
 from astralq.algebra.sources import StartedAt
 from astralq.algebra.stream_ops import Composite, LookupJoin
@@ -58,6 +58,8 @@ class Evaluations(Operator):
         if isinstance(schedule, Continuous):
             held = Window(self.child, replace(self.spec, partition=()))
             return [IStream(held), DStream(held)]
+        if isinstance(schedule, Sessions):
+            return [IStream(Window(self.child, self.spec))]  # a session has tuples, which come when it is over
         if schedule.measure is Measure.TIME:
             delayed = replace(now(), delay=self.spec.delay)
             return [IStream(Window(self.child, delayed)) if self.spec.delay else self.child]

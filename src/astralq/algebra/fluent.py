@@ -8,6 +8,7 @@ from typing import Any, Self
 
 from astralq.algebra import domain, sneeql, stream_ops
 from astralq.algebra.base import Kind, Operator
+from astralq.algebra.bounds import with_bounds
 from astralq.algebra.evaluations import RStreamOnEvaluation
 from astralq.algebra.grouping import group, uniquely_named
 from astralq.algebra.located import with_location
@@ -209,6 +210,10 @@ class _Grouped(Query):
     def distinct(self) -> Self:
         """The different values, ordered and identified by value."""
         return type(self)(Distinct(self.operator))
+
+    def window_bounds(self) -> Self:
+        """With the attributes window_start and window_end: the bounds of the one window that a state shows."""
+        return type(self)(with_bounds(self.operator))
 
 
 class RelationQuery(_Grouped):

@@ -6,14 +6,16 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from astralq.algebra.base import Operator
+from astralq.algebra.bounds import with_bounds
 from astralq.algebra.ordering import Chosen, Step
 from astralq.algebra.relational import GroupBy, Join, JoinKind, Named, Project, Select
+from astralq.algebra.session_bounds import BOUNDS
 from astralq.errors import PlanError
 from astralq.expr.aggregates import aggregate
 from astralq.expr.conditions import conjunction
 from astralq.expr.functions import call
 from astralq.expr.nodes import Aggregate, Column, Expr
-from astralq.schema import INT
+from astralq.schema import INT, TIMESTAMP
 
 
 def unique(name: str, taken: set[str]) -> str:
@@ -62,10 +64,12 @@ def group(
     empty_row: bool = True,
     steps: Sequence[Step] = (),
     beside: Sequence[Beside] = (),
+    bounds: bool = False,
 ) -> Operator:
     """Groups by the keys and computes the items, which are made of keys, aggregates and what stands beside a group.
 
-    max(v) - min(v) becomes an aggregation of both below a projection; orders and choices stand between the two.
+    max(v) - min(v) becomes an aggregation of both below a projection; orders and choices stand between the two. With
+    `bounds` all of these may name window_start and window_end.
     """
     items = uniquely_named(items)
     names = {name.lower(): e for name, e in items}
@@ -85,8 +89,8 @@ def group(
         found[aggregate("count", (), child.readable)] = unique("_count", taken)  # its one row is all that is asked for
     aggregates = tuple((name, a) for a, name in found.items() if isinstance(a, Aggregate))
     grouped = GroupBy(child, tuple((key_names[k], k) for _, k in keys), aggregates, empty_row)
-    result: Operator = grouped
-    known = {**key_names, **found}
+    result: Operator = with_bounds(grouped) if bounds else grouped
+    known = {**key_names, **found} | ({Column(TIMESTAMP, name): name for name in BOUNDS} if bounds else {})
     for b in beside:
         result = put_beside(result, replace(b, on=tuple((_above(e, known), sign, n) for e, sign, n in b.on)))
         known |= {Column(a.type, a.name): a.name for a in b.relation.schema}

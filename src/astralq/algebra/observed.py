@@ -9,6 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 from astralq.algebra.base import PSEUDO, Kind, Operator
+from astralq.algebra.bounds import WindowBounds
 from astralq.algebra.domain import Domain
 from astralq.algebra.evaluations import Evaluations
 from astralq.algebra.ordering import Limit, OrderBy
@@ -125,6 +126,8 @@ def _below(op: Operator, seen: Observed, given: Given) -> list[Observed]:
             return [Observed(ordered, "_n" in seen.columns, False, _own(op, seen) | by)]
         case CopyPhi():
             return [replace(seen, phi=seen.phi or op.name.lower() in seen.columns, columns=_own(op.child, seen))]
+        case WindowBounds():
+            return [replace(seen, columns=_own(op.child, seen))]
         case StartedAt() | Tick():
             return [seen]
         case Evaluations():

@@ -11,6 +11,7 @@ from dataclasses import dataclass, replace
 from itertools import product
 
 from astralq.algebra.base import Kind, Operator
+from astralq.algebra.bounds import WindowBounds
 from astralq.algebra.domain import AtInstant, Domain, Floor, LastBatchOf, Shift
 from astralq.algebra.evaluations import Evaluations
 from astralq.algebra.ordering import Limit, OrderBy
@@ -29,13 +30,13 @@ from astralq.algebra.relational import (
     ValueSetOperation,
 )
 from astralq.algebra.retention import is_landmark
-from astralq.algebra.schedules import Continuous, Measure, Periodic
+from astralq.algebra.schedules import Continuous, Measure, Periodic, Sessions
 from astralq.algebra.scopes import Back, Scope
 from astralq.algebra.sources import RelationSource, SensedSource, StartedAt, StreamSource, Validity
 from astralq.algebra.stream_ops import Spread
 from astralq.algebra.streamers import DStream, IStream, RStream
 from astralq.algebra.ticks import Tick
-from astralq.algebra.windows import Window
+from astralq.algebra.windows import Window, WindowSpec
 from astralq.expr.nodes import Column, Expr
 from astralq.expr.safety import can_fail
 from astralq.timeline import EPOCH, Instant
@@ -179,6 +180,8 @@ def _relation(op: Operator, given: Given) -> Properties:
             return properties(op.child, given)
         case Limit():
             return _limit(op, properties(op.child, given))
+        case WindowBounds():
+            return _bounds(op, properties(op.child, given), given)
         case Rename():
             below = properties(op.child, given)
             new = {old.lower(): name.lower() for old, name in op.names}
@@ -209,17 +212,36 @@ def _base(op: RelationSource) -> Properties:
 
 def _window(op: Window, given: Given) -> Properties:
     spec, below = op.spec, properties(op.child, given)
-    scope, schedule = spec.scope, spec.schedule
-    grid = None
-    if isinstance(schedule, Periodic) and schedule.measure is Measure.TIME:
-        grid = Grid((schedule.origin(given.t0) + spec.delay) % schedule.every, schedule.every)
+    scope = spec.scope
     return Properties(
-        below.one_batch_per_instant,
+        below.one_batch_per_instant or isinstance(spec.schedule, Sessions),
         append_only=is_landmark(scope.lo),
         phi_determines_values=True,
         lifetime=_lifetime(op, below, given),
-        grid=grid,
+        grid=_grid_of(spec, given),
         keys=frozenset([frozenset(n.lower() for n in spec.partition)]) if _holds_one(scope) else frozenset(),
+    )
+
+
+def _grid_of(spec: WindowSpec, given: Given) -> Grid | None:
+    """The instants at which a window is evaluated, where they are periodic."""
+    schedule = spec.schedule
+    if not isinstance(schedule, Periodic) or schedule.measure is not Measure.TIME:
+        return None
+    return Grid((schedule.origin(given.t0) + spec.delay) % schedule.every, schedule.every)
+
+
+def _bounds(op: WindowBounds, below: Properties, given: Given) -> Properties:
+    """A row is another one after each evaluation."""
+    own = _grid_of(op.spec, given)
+    grid = Grid.common(below.grid, own)
+    steady = own is not None and grid == own and below.lifetime == own.every  # a row is in one window only
+    return replace(
+        below,
+        append_only=False,
+        phi_determines_values=below.phi_determines_values and steady,
+        lifetime=below.lifetime if steady else None,
+        grid=grid,
     )
 
 

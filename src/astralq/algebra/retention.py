@@ -5,6 +5,7 @@ from __future__ import annotations
 from enum import Enum
 
 from astralq.algebra.base import Operator
+from astralq.algebra.bounds import WindowBounds
 from astralq.algebra.domain import Domain, Floor
 from astralq.algebra.ordering import Limit, OrderBy
 from astralq.algebra.relational import (
@@ -158,10 +159,9 @@ def is_no_op(op: Operator, t0: Instant, since: Instant, until: Instant) -> bool:
     """
     match op:
         case Window():
-            schedule = op.spec.schedule
-            if not isinstance(schedule, Periodic) or schedule.measure is not Measure.TIME:
-                return False
-            return _next(schedule.origin(t0) + op.spec.delay, schedule.every, since) > until
+            return not _is_evaluated(op.spec, t0, since, until)
+        case WindowBounds():
+            return is_no_op(op.child, t0, since, until) and not _is_evaluated(op.spec, t0, since, until)
         case Domain(transform_=Floor(every)):
             return op.during is None and _next(t0, every, since) > until
         case RelationSource():
@@ -171,6 +171,14 @@ def is_no_op(op: Operator, t0: Instant, since: Instant, until: Instant) -> bool:
         case OrderBy() | Limit() | SetOperation() | ValueSetOperation() | Divide():
             return all(is_no_op(c, t0, since, until) for c in op.children)
     return False
+
+
+def _is_evaluated(spec: WindowSpec, t0: Instant, since: Instant, until: Instant) -> bool:
+    """Whether a window may be evaluated in the half-open interval (since, until]."""
+    schedule = spec.schedule
+    if not isinstance(schedule, Periodic) or schedule.measure is not Measure.TIME:
+        return True
+    return _next(schedule.origin(t0) + spec.delay, schedule.every, since) <= until
 
 
 def _next(origin: int, every: int, since: Instant) -> int:

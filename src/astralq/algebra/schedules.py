@@ -145,6 +145,22 @@ class Continuous(TimeSchedule):
 
 
 @dataclass(frozen=True)
+class Sessions(Schedule):
+    """Evaluated when a session is over, a gap after its last tuple: the data say when (docs/decisions.md).
+
+    A session is a maximal run of tuples each less than the gap after the one before.
+    """
+
+    gap: Duration
+
+    def __post_init__(self) -> None:
+        if self.gap <= 0:
+            raise WindowError(
+                f"the gap between sessions is {format_duration(self.gap)}", hint="give a duration greater than 0"
+            )
+
+
+@dataclass(frozen=True)
 class AtInstants(TimeSchedule):
     """Evaluated at each of a list of instants; the last window stays (000 D12)."""
 

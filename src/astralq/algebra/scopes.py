@@ -13,6 +13,7 @@ from astralq.algebra.schedules import (
     Measure,
     Periodic,
     Schedule,
+    Sessions,
     TimeSchedule,
     format_measure,
 )
@@ -63,7 +64,14 @@ class OfInstant:
     named: bool = field(default=False, compare=False, repr=False)
 
 
-Bound = Linear | Back | BatchStart | OfInstant
+@dataclass(frozen=True)
+class OfSession:
+    """The instant of a session's first tuple, or of its last one."""
+
+    last: bool
+
+
+Bound = Linear | Back | BatchStart | OfInstant | OfSession
 
 
 @dataclass(frozen=True)
@@ -80,7 +88,7 @@ def fixed_width(schedule: Schedule, scope: Scope) -> int | None:
 
     Rules are functions, so it is what their first windows have: all of them for a list of instants.
     """
-    if isinstance(scope.lo, BatchStart):
+    if isinstance(scope.lo, BatchStart | OfSession):
         return None
     if isinstance(scope.lo, OfInstant) and isinstance(scope.hi, OfInstant):
         assert isinstance(schedule, TimeSchedule)
@@ -105,6 +113,8 @@ def check_window(schedule: Schedule, scope: Scope, delay: int = 0, t0: Instant |
     if delay < 0:
         raise WindowError(f"the delay is {format_measure(schedule.measure, delay)}", hint="a window cannot be early")
     _check_kinds(schedule, scope)
+    if isinstance(schedule, Sessions):
+        return
     if isinstance(scope.lo, OfInstant) or isinstance(scope.hi, OfInstant):
         _check_rules(schedule, scope)
         return
@@ -136,6 +146,9 @@ def _check_kinds(schedule: Schedule, scope: Scope) -> None:
         raise WindowError(
             "a window that is evaluated at every instant counts its bounds back from it", hint="give it a slide"
         )
+    of_session = Scope(Measure.TIME, OfSession(last=False), OfSession(last=True))
+    if isinstance(schedule, Sessions) != (scope == of_session):
+        raise WindowError("a session is held from its first tuple to its last, when it is over", hint="use session(…)")
     for is_lower, bound in ((True, scope.lo), (False, scope.hi)):
         if isinstance(bound, OfInstant) and schedule.measure is not Measure.TIME:
             raise WindowError(

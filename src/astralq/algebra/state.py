@@ -19,7 +19,7 @@ from astralq.algebra.retention import (
     leaves_one_by_one,
     window_below,
 )
-from astralq.algebra.schedules import AtInstants, Periodic
+from astralq.algebra.schedules import AtInstants, Periodic, Sessions
 from astralq.algebra.scopes import Linear
 from astralq.algebra.sneeql import RowWindows, Scan, TimeWindows
 from astralq.algebra.sources import RelationSource, Validity
@@ -127,6 +127,9 @@ def _of_window(op: Window, demand: Demand) -> Iterator[Kept]:
     if not keeps_tuples(spec, demand):
         return
     each = " of each part" if spec.partition else ""
+    if isinstance(spec.schedule, Sessions):
+        yield Kept(op, f"the tuples of the open session and of the last one that is over{each}")
+        return
     grows = _falls_behind(spec)
     if demand is Demand.DELTA:
         yield Kept(op, f"the tuples{each} that wait for an evaluation", grows)

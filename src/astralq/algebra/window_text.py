@@ -12,6 +12,7 @@ from astralq.algebra.schedules import (
     Measure,
     Periodic,
     Schedule,
+    Sessions,
     TimeOfDay,
     format_measure,
 )
@@ -41,6 +42,8 @@ def _named(schedule: Schedule, scope: Scope) -> str | None:
             return "UNBOUNDED"
         case Periodic(), Scope(Measure.POSITION, Linear(0, 0), Back(0)) if _natural_first(schedule):
             return f"UNBOUNDED SLIDE {format_measure(schedule.measure, schedule.every)}"
+        case Sessions(gap), _:
+            return f"SESSION {format_duration(gap)}"
         case Continuous(), Scope(Measure.TIME, Back(0), Back(0)):
             return "NOW"
         case AtInstants((te,)), Scope(

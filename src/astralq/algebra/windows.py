@@ -19,9 +19,10 @@ from astralq.algebra.schedules import (
     Measure,
     Periodic,
     Schedule,
+    Sessions,
     TimeOfDay,
 )
-from astralq.algebra.scopes import Back, BatchStart, Linear, OfInstant, Scope, check_window
+from astralq.algebra.scopes import Back, BatchStart, Linear, OfInstant, OfSession, Scope, check_window
 from astralq.errors import PlanError, WindowError
 from astralq.schema import Schema
 from astralq.space import distance, is_distance
@@ -275,6 +276,17 @@ def tumble(size: str, offset: str = "0 s") -> WindowSpec:
     '[TUMBLE 1 DAY OFFSET 6 HOURS]'
     """
     return hop(size, size, offset)
+
+
+def session(gap: str | Duration | timedelta) -> WindowSpec:
+    """SESSION gap: the last session that is over, a maximal run of tuples each less than a gap after the one before.
+
+    It is evaluated a gap after its last tuple, and stays until the next one is over.
+
+    >>> str(session("20 min").by("user"))
+    '[PARTITION BY user SESSION 20 MINUTES]'
+    """
+    return WindowSpec(Sessions(duration(gap)), Scope(Measure.TIME, OfSession(last=False), OfSession(last=True)))
 
 
 def from_to(start: str | int, end: str | int, slide: str | int) -> WindowSpec:

@@ -10,6 +10,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 from astralq.algebra.base import Kind, Operator
+from astralq.algebra.bounds import WindowBounds
 from astralq.algebra.evaluations import RStreamOnEvaluation, evaluations
 from astralq.algebra.relational import GroupBy
 from astralq.algebra.schedules import Anchor, Measure, Periodic
@@ -37,11 +38,11 @@ class Choice:
 
 
 def _windows(op: Operator, change: Callable[[WindowSpec, Duration], WindowSpec]) -> Operator:
-    """A query with its windows over a range of time changed."""
+    """A query with its windows over a range of time changed, and what says their bounds."""
 
     def changed(o: Operator) -> Operator:
-        width = range_of(o.spec) if isinstance(o, Window) else None
-        return replace(o, spec=change(o.spec, width)) if isinstance(o, Window) and width else o
+        width = range_of(o.spec) if isinstance(o, Window | WindowBounds) else None
+        return replace(o, spec=change(o.spec, width)) if isinstance(o, Window | WindowBounds) and width else o
 
     return op.transform(changed)
 

@@ -9,26 +9,23 @@ from typing import Any
 from sqlglot import exp
 
 from astralq.algebra.base import PSEUDO, Kind, Operator
+from astralq.algebra.bounds import with_bounds
 from astralq.algebra.evaluations import RStreamOnEvaluation
 from astralq.algebra.grouping import Beside, uniquely_named
 from astralq.algebra.ordering import Chosen, Step, arranged
 from astralq.algebra.phi import CopyPhi
 from astralq.algebra.relational import (
     Distinct,
-    Divide,
     Named,
     Project,
     Select,
-    SetKind,
-    SetOperation,
-    ValueSetOperation,
 )
 from astralq.algebra.retention import window_below
 from astralq.algebra.schedules import Measure
 from astralq.algebra.streamers import DStream, Identity, IStream, RStream
-from astralq.algebra.windows import Window, last_batch
 from astralq.errors import AstralError, ExpressionError, PlanError, SchemaError, Span, nearest
 from astralq.expr.nodes import Column, Expr
+from astralq.language.bounds import keys_without_bounds, names_bounds
 from astralq.language.declarations import amount
 from astralq.language.environment import Environment
 from astralq.language.from_clause import FromBinder, renamed
@@ -40,15 +37,15 @@ from astralq.language.nodes import (
     conjuncts,
     has_subquery,
     nothing,
-    same_types,
     subquery_test,
     unaliased,
     without_ctes,
 )
 from astralq.language.ordering import CHOOSING, Arranger, is_distinct, shows_places
 from astralq.language.scope import TAGS, Entry, Scope, ScopeBinder, refuse_grouping
+from astralq.language.set_operations import set_operation
 from astralq.language.subqueries import SubqueryBinder, tested
-from astralq.language.syntax import STREAMERS, DivideBy, Item, Name, StreamerQuery
+from astralq.language.syntax import STREAMERS, Item, Name, StreamerQuery
 from astralq.space import is_distance
 from astralq.timeline import Duration
 
@@ -145,7 +142,7 @@ class QueryBinder:
         scope = replace(scope, bare_text=assigned, tagged=self.env.dialect == "sneeql")
         if self._mentions(("_phi",), node.args):
             scope = self._with_phi(scope)
-        scope = self._where(scope, node.args.get("where"))
+        scope = replace(self._where(scope, node.args.get("where")), bounded=scope.operator.kind is Kind.RELATION)
         result = self._projected(scope, items, node)
         if is_distinct(node):
             result = Arranger(self.env).above(node, Distinct(result))
@@ -281,12 +278,14 @@ class QueryBinder:
                 group_is_wrong = "neither a grouping key" in e.message
                 raise (e.at(self.span(about[0])) if about and group_is_wrong else e) from None
         refuse_grouping(e for _, e in named)
-        operator = attached(scope.operator, [*binder.below, *binder.around])
+        bounded = names_bounds(scope, computed)
+        operator = with_bounds(scope.operator) if bounded else scope.operator
+        operator = attached(operator, [*binder.below, *binder.around])
         unique = uniquely_named(named)
         result = arranged(operator, steps)
         same = [(a.name, Column(a.type, a.name)) for a in result.schema]
-        phi = isinstance(scope.operator, CopyPhi) and isinstance(items[0], exp.Star)
-        only_stars = phi or all(isinstance(i, exp.Star) for i in items) or shows_places(items)
+        more = (bounded or isinstance(scope.operator, CopyPhi)) and isinstance(items[0], exp.Star)
+        only_stars = more or all(isinstance(i, exp.Star) for i in items) or shows_places(items)
         return result if only_stars and list(unique) == same else Project(result, unique)
 
     def items(self, scope: Scope, node: exp.Expression, binder: ScopeBinder | None = None) -> list[Named]:
@@ -352,16 +351,23 @@ class QueryBinder:
             binder.aliases = {n.lower(): e for n, e in named}
             condition = binder.bind_condition(having.this)
         child = attached(scope.operator, binder.below)
-        empty_row = self.env.dialect != "cql"
+        computed = [*(e for _, e in named), *(e for step in steps for e in step.expressions)]
+        computed += [] if condition is None else [condition]
+        keys = sets[0]
+        sets, bounds = keys_without_bounds(scope, sets, computed), names_bounds(scope, computed)
+        # A group has tuples; a whole may have none.
+        empty_row = self.env.dialect != "cql" and (bool(sets[0]) or not keys)
         beside = binder.around
         if len(sets) == 1:
-            return grouped(child, sets, named, condition, empty_row=empty_row, beside=beside, steps=steps)
+            return grouped(
+                child, sets, named, condition, empty_row=empty_row, beside=beside, steps=steps, bounds=bounds
+            )
         if any(isinstance(step, Chosen) and step.rank is not None for step in steps) or node.args.get("qualify"):
             raise PlanError(
                 "ROW_NUMBER() OVER (…) stands beside several grouping sets",
                 hint="number the rows in an outer query: SELECT * FROM (SELECT … GROUP BY …) QUALIFY …",
             )
-        union = grouped(child, sets, named, condition, empty_row=empty_row, beside=beside)
+        union = grouped(child, sets, named, condition, empty_row=empty_row, beside=beside, bounds=bounds)
         return union if is_distinct(node) else Arranger(self.env).above(node, union)
 
     def _key(self, scope: Scope, node: exp.Expression, named: list[Named]) -> Named:
@@ -384,21 +390,4 @@ class QueryBinder:
     def _set_operation(self, node: exp.SetOperation) -> Operator:
         env = self._with_ctes(node)
         left, right = (QueryBinder(env, self.outer).bind(n) for n in (node.this, node.expression))
-        if isinstance(node, DivideBy):
-            return Divide(left, right)
-        how = {exp.Union: SetKind.UNION, exp.Except: SetKind.EXCEPT, exp.Intersect: SetKind.INTERSECT}[type(node)]
-        every = node.args.get("distinct") is False
-        left, right = same_types(left, right, how)
-        in_order, identity = bool(node.args.get("in_order")), bool(node.args.get("identity"))
-        if in_order and not (how is SetKind.UNION and every and left.kind is Kind.RELATION):
-            raise PlanError("IN ORDER belongs to UNION ALL of two relations", hint="write … UNION ALL IN ORDER …")
-        if identity and (how is SetKind.UNION or every):
-            raise PlanError("BY IDENTITY belongs to EXCEPT and INTERSECT", hint="write … EXCEPT … BY IDENTITY")
-        if in_order or identity:
-            return SetOperation(left, right, how, in_order)
-        if left.kind is Kind.STREAM and right.kind is Kind.STREAM and how is SetKind.UNION and every:
-            both = [Window(side, last_batch()) for side in (left, right)]
-            return IStream(SetOperation(both[0], both[1], SetKind.UNION))
-        if how is SetKind.UNION and every:
-            return SetOperation(left, right, SetKind.UNION)
-        return ValueSetOperation(left, right, how, every)
+        return set_operation(node, left, right)

@@ -92,6 +92,7 @@ def grouped(
     empty_row: bool,
     beside: Sequence[Beside] = (),
     steps: Sequence[Step] = (),
+    bounds: bool = False,
 ) -> Operator:
     """The aggregation of each grouping set, one after the other; where a key is not in a set, it is NULL."""
     every = list(dict.fromkeys(e for keys in sets for _, e in keys))
@@ -105,7 +106,9 @@ def grouped(
         items = [(name, shown(e)) for name, e in named]
         condition = None if having is None else shown(having)
         there = [replace(b, on=tuple((shown(e), sign, n) for e, sign, n in b.on)) for b in beside]
-        made.append(group(child, list(keys), items, condition, empty_row=empty_row, beside=there, steps=steps))
+        made.append(
+            group(child, list(keys), items, condition, empty_row=empty_row, beside=there, steps=steps, bounds=bounds)
+        )
     if len(made) > 1 and made[0].kind is not Kind.RELATION:
         raise PlanError("GROUPING SETS over a stream of windows are not part of SNEEql", hint="write a query for each")
     return reduce(lambda one, other: SetOperation(one, other, SetKind.UNION), made)

@@ -15,13 +15,16 @@ WINDOW_FUNCTIONS = {
 }
 """Functions that make windows elsewhere, in lower case."""
 
-WINDOW_COLUMNS = {"window", "window_start", "window_end", "window_time"}
+WINDOW_COLUMNS = {"window", "window_time"}
 """Attributes that elsewhere say which window a row belongs to, in lower case."""
 
 OF_INSTANTS = "each row of an answer has its instant, t: a window that tumbles or hops is evaluated at its end"
 
 PLACES = "to choose by place, write QUALIFY ROW_NUMBER() OVER (PARTITION BY k ORDER BY v DESC) <= 3"
 OVER = f"{PLACES}; an aggregate of the tuples before is one of a stream's window, as [PARTITION BY k ROWS 3]"
+OF_WINDOWS = (
+    "window_start and window_end stand in SELECT, HAVING and GROUP BY of a query over one window, not in aggregates"
+)
 
 CLAUSES = {
     "sort": "ORDER BY orders a relation, however it is computed",

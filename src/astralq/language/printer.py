@@ -6,6 +6,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 from astralq.algebra.base import Kind, Operator
+from astralq.algebra.bounds import WindowBounds, windows_of
 from astralq.algebra.domain import AtInstant, Domain, Floor, Shift
 from astralq.algebra.evaluations import RStreamOnEvaluation
 from astralq.algebra.functions import Affine, Formula
@@ -28,6 +29,7 @@ from astralq.algebra.relational import (
 )
 from astralq.algebra.schedules import Measure, Periodic
 from astralq.algebra.scopes import Back, OfInstant
+from astralq.algebra.session_bounds import BOUNDS
 from astralq.algebra.sneeql import RowWindows, Scan, TimeWindows, WindowsProduct
 from astralq.algebra.sources import Origin, RelationSource, SensedSource, StartedAt, StreamSource
 from astralq.algebra.stream_ops import BandJoin, LookupJoin, Spread, StreamJoin, StreamProduct
@@ -88,6 +90,8 @@ class Printer:
                 return f"SELECT {items} FROM {self.item(op.child)}"
             case GroupBy():
                 return self._group_by(op)
+            case WindowBounds():
+                return self._with_bounds(op)
             case Distinct():
                 return f"SELECT DISTINCT * FROM {self.item(op.child)}"
             case OrderBy():
@@ -149,11 +153,24 @@ class Printer:
         return f"SELECT * FROM {self.item(left)} {join} {self.item(right)} {condition}"
 
     def _group_by(self, op: GroupBy) -> str:
-        if op.empty_row != (self.dialect != "cql") and not op.keys:
-            raise _no_form(op)
         items = _items((*op.keys, *op.aggregates))
-        keys = ", ".join(str(e) for _, e in op.keys)
-        return f"SELECT {items} FROM {self.item(op.child)}" + (f" GROUP BY {keys}" if op.keys else "")
+        return f"SELECT {items} FROM {self.item(op.child)}{self._keys(op)}"
+
+    def _keys(self, op: GroupBy) -> str:
+        if op.keys:
+            return f" GROUP BY {', '.join(str(e) for _, e in op.keys)}"
+        if op.empty_row == (self.dialect != "cql"):
+            return ""
+        if op.empty_row or not windows_of(op):
+            raise _no_form(op)
+        return " GROUP BY window_start"  # no key, but there is no row over nothing
+
+    def _with_bounds(self, op: WindowBounds) -> str:
+        bounds, child = ", ".join(BOUNDS), op.child
+        if isinstance(child, GroupBy):
+            items = _items((*child.keys, *child.aggregates))
+            return f"SELECT {items}, {bounds} FROM {self.item(child.child)}{self._keys(child)}"
+        return f"SELECT *, {bounds} FROM {self.item(child)}"
 
     def _streamer(self, op: IStream | DStream | RStream) -> str:
         kind = {IStream: "ISTREAM", DStream: "DSTREAM", RStream: "RSTREAM"}[type(op)]

@@ -8,15 +8,17 @@ from dataclasses import dataclass, field
 from sqlglot import exp
 
 from astralq.algebra.base import STAMP, Operator
+from astralq.algebra.bounds import the_window
 from astralq.algebra.retention import window_below
+from astralq.algebra.session_bounds import BOUNDS
 from astralq.algebra.windows import range_of
 from astralq.errors import ExpressionError, SchemaError, nearest
 from astralq.expr.aggregates import aggregate
 from astralq.expr.functions import call
 from astralq.expr.nodes import Call, Column, Expr, Literal
 from astralq.expr.parse import Binder
-from astralq.language.hints import IN_BRACKETS, OF_INSTANTS, PLACES, WINDOW_COLUMNS, WINDOW_FUNCTIONS
-from astralq.schema import BIGINT, DOUBLE, INT, STRING, Attribute, Schema
+from astralq.language.hints import IN_BRACKETS, OF_INSTANTS, OF_WINDOWS, PLACES, WINDOW_COLUMNS, WINDOW_FUNCTIONS
+from astralq.schema import BIGINT, DOUBLE, INT, STRING, TIMESTAMP, Attribute, Schema
 from astralq.space import Region
 
 PSEUDO = tuple(a.name for a in STAMP)
@@ -62,6 +64,7 @@ class Scope:
     outer: Scope | None = None
     star: list[tuple[str, str]] | None = None
     tagged: bool = False  # SNEEql's tuples have a tick and an index
+    bounded: bool = False  # whether window_start and window_end may be named: in SELECT, GROUP BY and HAVING
     bare_text: bool = False  # 004's FROM R = …, in which a name that nothing has is a text: R.ID = mycar
 
     @property
@@ -121,6 +124,8 @@ class Scope:
                 f"{name} is there only for tuples of a stream", hint="use it before joining or aggregating them"
             )
         hint = OF_INSTANTS if name.lower() in WINDOW_COLUMNS else nearest(name, names)
+        if name.lower() in BOUNDS:
+            hint = OF_WINDOWS
         if f"_{name.lower()}" in PSEUDO and self.operator.stamped:
             hint = f"did you mean '_{name.lower()}'?"
         return SchemaError(
@@ -159,6 +164,9 @@ class ScopeBinder(Binder):
                 return self.aliases[node.name.lower()]
             if self.scope.tagged and node.name.lower() in TAGS:
                 return self._tag(node)
+            if self.scope.bounded and not node.table and node.name.lower() in BOUNDS:
+                the_window(self.scope.operator)
+                return Column(TIMESTAMP, node.name.lower())
             if self.scope.bare_text and not node.table and not (e.hint or "").startswith("did you mean"):
                 return Literal(STRING, node.name)
             raise

@@ -24,6 +24,7 @@ from astralq.algebra.windows import (
     moving,
     range_,
     rows,
+    session,
     tumble,
     unbounded,
 )
@@ -63,7 +64,7 @@ class NowScope:
 Read = WindowSpec | ScanEvery | InRegion | NowScope
 
 FORMS = (
-    *("RANGE", "ROWS", "NOW", "LAST", "UNBOUNDED", "FIXED", "LANDMARK", "TUMBLE", "HOP"),
+    *("RANGE", "ROWS", "NOW", "LAST", "UNBOUNDED", "FIXED", "LANDMARK", "TUMBLE", "HOP", "SESSION"),
     *("FROM", "SCAN", "ALPHA", "START", "FOR", "AT", "PARTITION"),
 )
 
@@ -154,6 +155,8 @@ class WindowReader(LinearReader):
             size = self.amount()
             self.expect("EVERY", hint="write for example [HOP 1 HOUR EVERY 10 MINUTES]; SLIDE belongs to RANGE")
             return hop(size, self.amount(), self._offset())
+        if self.take("SESSION"):
+            return session(self.amount("the gap between sessions"))
         if self.take("SCAN"):
             return ScanEvery(duration(self.amount()))
         if self.take("FROM"):

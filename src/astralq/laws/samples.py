@@ -25,6 +25,7 @@ from astralq.algebra.windows import (
     now,
     range_,
     rows,
+    session,
     tumble,
     two_rates,
     unbounded,
@@ -161,7 +162,7 @@ class Random:
 
     def mixed_window(self) -> WindowSpec:
         n, d = self.number(1, 3), us(self.number(1, 4))
-        return self.one([rows(n, slide=d), range_(d, slide=n)])
+        return self.one([rows(n, slide=d), range_(d, slide=n), session(d)])
 
     def moving_window(self) -> WindowSpec:
         width, slide = (f"{self.number(1, 4)} m" for _ in range(2))

@@ -8,6 +8,7 @@ from typing import Any
 
 from astralq.algebra.answers import answer_columns
 from astralq.algebra.base import HasOperator, Operator, operator_of
+from astralq.algebra.bounds import WindowBounds
 from astralq.algebra.domain import Domain
 from astralq.algebra.evaluations import Evaluations
 from astralq.algebra.observation import check_ends, first_observed
@@ -76,6 +77,8 @@ class Run:
                 return relations.pointwise(relations.with_phi, self.relation(op.child, ctx))
             case OrderBy() | Limit():
                 return relations.pointwise(relations.unary(op), self.relation(op.child, ctx))
+            case WindowBounds():
+                return windows.with_bounds(op, self.relation(op.child, ctx), ctx)
             case Product():
                 return relations.pointwise(relations.product, *self._both(op, ctx))
             case Domain():

@@ -8,9 +8,20 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import takewhile
 
+from astralq.algebra.bounds import WindowBounds, bounds_at, evaluations_of
 from astralq.algebra.evaluations import Evaluations
-from astralq.algebra.schedules import Continuous, Measure, Periodic, TimeSchedule
-from astralq.algebra.scopes import Back, BatchStart, Bound, Linear, OfInstant, check_rules, check_window, fixed_width
+from astralq.algebra.schedules import Continuous, Measure, Periodic, Sessions, TimeSchedule
+from astralq.algebra.scopes import (
+    Back,
+    BatchStart,
+    Bound,
+    Linear,
+    OfInstant,
+    OfSession,
+    check_rules,
+    check_window,
+    fixed_width,
+)
 from astralq.algebra.windows import WindowSpec
 from astralq.errors import WindowError
 from astralq.expr.order import order_key, row_key
@@ -70,6 +81,16 @@ class Windows:
     def batches(self) -> list[BatchId]:
         return [s.batch for s in self.tuples]
 
+    @cached_property
+    def sessions(self) -> list[tuple[Instant, Instant]]:
+        """The first and the last instant of each session: of tuples each less than the gap after the one before."""
+        assert isinstance(self.spec.schedule, Sessions)
+        found: list[tuple[Instant, Instant]] = []
+        for s in self.tuples:
+            goes_on = bool(found) and s.t < found[-1][1] + self.spec.schedule.gap
+            found[-1:] = [(found[-1][0], s.t)] if goes_on else [*found[-1:], (s.t, s.t)]
+        return found
+
     def arrived(self, b: BatchId) -> int:
         """How many tuples have come at (t, i)."""
         return bisect_right(self.batches, b)
@@ -77,6 +98,10 @@ class Windows:
     def evaluation(self, b: BatchId) -> Evaluation | None:
         """γ(t, i), the last evaluation at or before (t, i); None before the first (001 D27)."""
         schedule, count = self.spec.schedule, self.arrived(b)
+        if isinstance(schedule, Sessions):
+            over = [last + schedule.gap for _, last in self.sessions]
+            j = bisect_right(over, b.t) - 1
+            return Evaluation(j, over[j], count) if j >= 0 else None
         if schedule.measure is Measure.TIME:
             assert isinstance(schedule, TimeSchedule)
             e = schedule.last(self.t0, b.t)
@@ -171,6 +196,8 @@ class Windows:
                 return None if here is None else here - amount
             case OfInstant():
                 return bound.function(Instant(evaluation.value))
+            case OfSession(last):
+                return self.sessions[evaluation.j][1 if last else 0]
         raise AssertionError(bound)
 
     def _here(self, evaluation: Evaluation) -> int | None:
@@ -197,7 +224,9 @@ class Windows:
         points = {s.batch for s in self.tuples}
         schedule, scope = self.spec.schedule, self.spec.scope
         delay = self.spec.delay if schedule.measure is Measure.TIME else 0
-        if isinstance(schedule, Continuous):
+        if isinstance(schedule, Sessions):
+            points = {BatchId(Instant(last + schedule.gap), 0) for _, last in self.sessions}
+        elif isinstance(schedule, Continuous):
             assert isinstance(scope.lo, Back)
             assert isinstance(scope.hi, Back)
             for s in self.tuples:
@@ -241,8 +270,10 @@ def parts(tuples: Iterable[StreamTuple], spec: WindowSpec, schema: Schema, t0: I
 
 
 def evaluations(op: Evaluations, stream: Stream, also: Stream, schema: Schema, ctx: Context) -> Stream:
-    """A tuple in each batch at which a window is evaluated; on time the parts of a stream are all evaluated at once."""
-    spec = replace(op.spec, partition=()) if op.spec.schedule.measure is Measure.TIME else op.spec
+    """A tuple in each batch at which a window is evaluated; on time the parts of a stream are all evaluated at
+    once, but for sessions."""
+    together = op.spec.schedule.measure is Measure.TIME and not isinstance(op.spec.schedule, Sessions)
+    spec = replace(op.spec, partition=()) if together else op.spec
     points = {s.batch for s in also.tuples}
     for w in parts(stream.tuples, spec, schema, ctx.t0):
         points |= w.evaluations(ctx.start, ctx.end)
@@ -262,5 +293,22 @@ def window(stream: Stream, spec: WindowSpec, schema: Schema, ctx: Context) -> Re
 
     def changes(lo: BatchId, hi: BatchId) -> set[BatchId]:
         return set().union(*(w.changes(lo, hi) for w in windows))
+
+    return Relation(state, changes)
+
+
+def with_bounds(op: WindowBounds, relation: Relation, ctx: Context) -> Relation:
+    """Each state with the bounds of the last evaluation's window, NULL before the first."""
+    schedule, delay = evaluations_of(op.spec), op.spec.delay
+
+    def state(b: BatchId) -> list[Row]:
+        e = schedule.last(ctx.t0, Instant(b.t - delay))
+        shown = (None, None) if e is None else bounds_at(op.spec, ctx.t0, e)
+        return [Row(r.phi, (*r.values, *shown), r.stamp) for r in relation.at(b)]
+
+    def changes(lo: BatchId, hi: BatchId) -> set[BatchId]:
+        found = schedule.between(ctx.t0, Instant(lo.t - delay), Instant(hi.t - delay))
+        moments = {BatchId(Instant(e + delay), 0) for e in found}
+        return relation.changes(lo, hi) | {b for b in moments if lo <= b <= hi}
 
     return Relation(state, changes)

@@ -6,7 +6,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
 from astralq.algebra.base import Kind, Operator
-from astralq.algebra.domain import AtInstant, Custom, Domain, Floor, Shift
+from astralq.algebra.bounds import WindowBounds
+from astralq.algebra.domain import AtInstant, Custom, Domain, Floor, LastBatchOf, Shift
 from astralq.algebra.evaluations import Evaluations
 from astralq.algebra.ordering import Limit, OrderBy
 from astralq.algebra.panes import CommonPanes
@@ -39,7 +40,7 @@ from astralq.plan.aggregate import common_panes
 from astralq.plan.aggregate.group_by import group_by, keep_panes, merged_panes
 from astralq.plan.aggregate.partials import Plan
 from astralq.plan.columns import col, lit
-from astralq.plan.encoding.batches import NEVER, at, le, literal, lt
+from astralq.plan.encoding.batches import ALWAYS, le, literal, lt
 from astralq.plan.encoding.tables import RelationTable, StreamTable, WindowsTable
 from astralq.plan.operators import evaluations, joins, lookup, ordering, relational, sneeql, streamers, streams
 from astralq.plan.operators import past as domain
@@ -50,6 +51,7 @@ from astralq.plan.sources import changes, rows
 from astralq.plan.state.epochs import clip_to_epoch
 from astralq.plan.state.store import state_name
 from astralq.plan.table import Table
+from astralq.plan.windows.bounds import LookedAt, bounds_of_state, window_bounds
 from astralq.plan.windows.window import window
 from astralq.timeline import BatchId, Duration, Instant
 
@@ -63,6 +65,7 @@ class Planner:
     run: Run
     moment: BatchId | None = None  # where only one state is wanted: operators are pointwise, so that leaves are cut
     back: Duration | None = NOTHING  # how far before the run's start states are looked at; None: nobody knows
+    from_start: bool = False  # only the state at the query's start is looked at before the run's start
     whole: Planner | None = field(default=None, repr=False)
     _streams: dict[Operator, StreamTable] = field(default_factory=dict)
 
@@ -81,7 +84,19 @@ class Planner:
         if isinstance(op.transform_, Floor):
             by = op.transform_.every
         back = None if by is None or self.back is None else Duration(self.back + by)
-        return Planner(self.run, None, back, self._whole, self._whole._streams)
+        from_start = isinstance(op.transform_, LastBatchOf) and self.back == NOTHING
+        return Planner(self.run, None, back, from_start, self._whole, self._whole._streams)
+
+    @property
+    def _looked_at(self) -> LookedAt:
+        """Which states somebody looks at, as far as that is known."""
+        run = self.run
+        if run.since is not None:
+            return LookedAt(run.since)
+        first = run.looked_from
+        if self.from_start:
+            return LookedAt(first, also_start=True)
+        return LookedAt(Instant(ALWAYS if self.back is None else first - self.back))
 
     # Streams
 
@@ -242,13 +257,13 @@ class Planner:
         if isinstance(op, Domain) and self.run.state is None:
             past = domain.looked_at(op, moment, self.run)
             if past is not None:
-                below = Planner(self.run, past, NOTHING, self._whole).relation(op.child, ordered=ordered)
-                return domain.seen_at(op, _held_at(below, past), moment, self.run)
+                below = Planner(self.run, past, NOTHING, whole=self._whole).relation(op.child, ordered=ordered)
+                return domain.seen_at(op, domain.held_at(below, past), moment, self.run)
         if isinstance(op, RelationSource | StartedAt | Window | Domain | Tick):
-            return _held_at(self._whole.relation(op, ordered=ordered), moment)
+            return domain.held_at(self._whole.relation(op, ordered=ordered), moment)
         state = self._relation(op, ordered=ordered)
         # A global aggregate has a row of nothing before the moment, too.
-        return _held_at(state, moment) if isinstance(op, GroupBy) and not op.keys else state
+        return domain.held_at(state, moment) if isinstance(op, GroupBy) and not op.keys else state
 
     def _relation(
         self, op: Operator, *, ordered: bool, demand: Demand = Demand.CLIPPED, identity: bool = True
@@ -287,6 +302,11 @@ class Planner:
                 return ordering.order_by(op, self._seen(child, expressions(op))) if ordered else child
             case Limit():
                 return self._limited(op, identity=identity or _reads_position(op))
+            case WindowBounds():
+                child = self.relation(op.child, ordered=ordered, identity=identity)
+                if self.moment is not None:
+                    return bounds_of_state(op, child, self.moment.t, run)
+                return window_bounds(op, child, run, self._looked_at)
             case GroupBy():
                 return self._grouped(op)
             case Distinct():
@@ -349,8 +369,8 @@ class Planner:
         if not isinstance(op.transform_, AtInstant):
             return None
         past = BatchId(self.run.start_instant if op.transform_.at is None else op.transform_.at, 0)
-        below = Planner(self.run, past, NOTHING, self._whole).relation(op.child, ordered=ordered)
-        return domain.domain(op, _held_at(below, past), None, self.run)
+        below = Planner(self.run, past, NOTHING, whole=self._whole).relation(op.child, ordered=ordered)
+        return domain.domain(op, domain.held_at(below, past), None, self.run)
 
     def _seen(self, relation: RelationTable, exprs: Sequence[Expr]) -> RelationTable:
         """Without the rows of states that nobody observes, where expressions could fail on them."""
@@ -412,14 +432,6 @@ class Planner:
             case Select() | Project() | Rename() | GroupBy() | Distinct():
                 return sneeql.unary(op, self.windows(op.child), run)
         raise PlanError(f"no plan is known for the operator\n{op}")
-
-
-def _held_at(relation: RelationTable, moment: BatchId) -> RelationTable:
-    """The rows that hold at a batch identifier, from it on: one state, however long the history is."""
-    here = literal(moment)
-    held = relation.rows.where(le(relation.start, here) & lt(here, relation.end))
-    fixed = replace(relation, rows=held).with_interval(at(moment.t), at(NEVER), append_only=True, pane_aligned=True)
-    return replace(fixed, coalesced=relation.ordered)
 
 
 def _compares_tuples(op: IStream | DStream | RStream) -> bool:

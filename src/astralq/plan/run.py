@@ -10,6 +10,7 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 
 from astralq.algebra.base import Operator
+from astralq.algebra.bounds import WindowBounds
 from astralq.algebra.observation import check_ends, first_observed
 from astralq.algebra.ordering import Limit, OrderBy
 from astralq.algebra.relational import Distinct, GroupBy, Join, Product, Project, Rename, Select
@@ -62,6 +63,7 @@ class Run:
     t0_or_none: Instant | None = None
     until: Instant | None = None
     scope: str = ""  # of a query inside another, what its state is named by
+    outside: Instant | None = None  # of a query inside another, from where on that one looks at it
     choices: Choices = field(default_factory=Choices)
 
     def __post_init__(self) -> None:
@@ -177,6 +179,11 @@ class Run:
         return self.start.t if self.has_started else self.end
 
     @property
+    def looked_from(self) -> Instant:
+        """From where on somebody looks at states: this run, or that of a query outside."""
+        return min(self.start.t, self.end, self.end if self.outside is None else self.outside)
+
+    @property
     def first_possible(self) -> Instant:
         """An instant before which no tuple of any stream is: t0, or the beginning of its tick, of that one's tick, …"""
         first = self.t0
@@ -214,7 +221,7 @@ class BatchRun(Run):
     """A run over all that its sources have."""
 
     def inside(self, query: Operator, t0: Instant | None) -> BatchRun:
-        return replace(self, query=query, t0_or_none=t0, until=self.end)
+        return replace(self, query=query, t0_or_none=t0, until=self.end, outside=self.looked_from)
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -257,7 +264,7 @@ class BatchRun(Run):
     def _begins_with_tuples(self) -> bool:
         """Whether all that a query shows comes from tuples of streams, so that it is empty before the first one."""
         plain = (
-            *(StreamSource, Select, Project, Rename, Distinct, OrderBy, Limit),
+            *(StreamSource, Select, Project, Rename, Distinct, OrderBy, Limit, WindowBounds),
             *(Window, IStream, DStream, RStream, Join, Product),
         )
         for op in self.query.walk():
@@ -309,7 +316,8 @@ class EpochRun(Run):
         scope = scope_of(query, t0, self.namespace)
         since = self.tables.metadata.get(f"since {scope}")
         after = None if since is None else Instant(since)
-        return replace(self, query=query, t0_or_none=t0, until=self.end, scope=scope, after=after)
+        inner = replace(self, query=query, t0_or_none=t0, until=self.end, scope=scope, after=after)
+        return replace(inner, outside=self.looked_from)
 
     @property
     def state(self) -> StateTables:

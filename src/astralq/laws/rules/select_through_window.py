@@ -12,10 +12,10 @@ from __future__ import annotations
 from astralq.algebra.base import Operator
 from astralq.algebra.relational import Select
 from astralq.algebra.retention import holds_all_at_once
-from astralq.algebra.schedules import Measure
+from astralq.algebra.schedules import Measure, Sessions
 from astralq.algebra.scopes import Back, BatchStart, OfInstant
 from astralq.algebra.sneeql import RowWindows, TimeWindows
-from astralq.algebra.windows import Window, WindowSpec, range_, rows, unbounded
+from astralq.algebra.windows import Window, WindowSpec, range_, rows, session, unbounded
 from astralq.expr.conditions import conjunction
 from astralq.expr.nodes import Expr
 from astralq.expr.parse import expression
@@ -28,7 +28,8 @@ PAPERS = "001 P5, P6; 000 P2, P3"
 HOLDS = Holds.UP_TO_PHI
 BY_TIME = "by time or by key"
 CONDITIONS = {
-    BY_TIME: "rate and bounds of the window are times, or it keeps everything, or the condition is on its partition",
+    BY_TIME: "rate and bounds of the window are times, and not sessions; or it keeps everything; or the condition is "
+    "on its partition",
     CANNOT_FAIL: "the condition cannot fail: below the window it is computed on tuples that no state holds",
     POSITIONS: "no condition that stays above reads positions",
 }
@@ -38,13 +39,17 @@ def rewrite(op: Operator, site: Site) -> Operator | None:
     match op:
         case Select(Window(stream, spec) as window):
             partition = {n.lower() for n in spec.partition}
-            free = spec.measures == {Measure.TIME} or holds_all_at_once(spec)
+            sessions = isinstance(spec.schedule, Sessions)  # which depend on the tuples between
+            free = (spec.measures == {Measure.TIME} and not sessions) or holds_all_at_once(spec)
             # Bounds by a function of positions may turn out wrong in any part, when it is evaluated.
             checked_late = isinstance(spec.scope.hi, OfInstant) or isinstance(spec.scope.lo, OfInstant)
 
             def fits(c: Expr) -> bool:
                 by_key = bool(partition) and c.columns <= partition and not checked_late
-                return site.require(BY_TIME, free or by_key, _why(c, str(spec), _rows(spec)), op.label)
+                why = _why(c, str(spec), _rows(spec))
+                if sessions:
+                    why = f"not pushed below {spec}: rows without {c} are in its sessions, too"
+                return site.require(BY_TIME, free or by_key, why, op.label)
 
         case Select(TimeWindows(stream) | RowWindows(stream) as window):
             by_time = isinstance(window, TimeWindows)
@@ -88,6 +93,13 @@ REFUSED = (
         S[range_("3 us", slide=2)].where("a = 1"),
         {"S": tuples((1, 1, 1), (2, 0, 0), (3, 0, 0))},
         "the window is evaluated at every second tuple, and the selected stream has other positions",
+    ),
+    Refused(
+        "sessions",
+        BY_TIME,
+        S[session("3 us")].where("a = 1"),
+        {"S": tuples((1, 1, 1), (3, 0, 0), (5, 1, 1), (9, 0, 0))},
+        "the tuple of 3 makes one session of the others, which is over at 8 and not at 4",
     ),
     Refused(
         "a division",

@@ -22,7 +22,7 @@ from astralq.algebra.domain import Domain, Shift
 from astralq.algebra.fluent import RelationQuery
 from astralq.algebra.properties import expressions
 from astralq.algebra.relational import Project, Rename, Select, SetKind, SetOperation
-from astralq.algebra.schedules import Measure, Periodic, TimeOfDay, format_measure
+from astralq.algebra.schedules import Measure, Periodic, Sessions, TimeOfDay, format_measure
 from astralq.algebra.scopes import Back, BatchStart, Bound, Linear, OfInstant, fixed_width
 from astralq.algebra.sources import StartedAt, StreamSource
 from astralq.algebra.stream_ops import Spread
@@ -220,6 +220,8 @@ def _first_is_known(new: Started) -> bool:
 def _other_bounds(old: Started, new: Started, k: int | None, count: int | None) -> str | None:
     """Why the bounds are not the same K evaluations later, if they are not."""
     a, b = old.spec, new.spec
+    if isinstance(a.schedule, Sessions):
+        return f"the session of {a} that is open at the younger query's start began before it"
     text = f"{a} and {b} have other bounds"
     if a.scope.measure is not b.scope.measure:
         return text

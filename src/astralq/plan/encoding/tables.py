@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 from astralq.algebra.properties import Grid
 from astralq.plan import functions as F  # noqa: N812
@@ -148,6 +149,7 @@ class RelationTable:
     pane_aligned: bool = False  # many rows have the same interval: windows that move in steps
     grid: Grid | None = None  # the instants of those steps: every row begins and ends at one of them, or never
     steps: int | None = None  # about how many different intervals rows have, where that is known
+    window_columns: tuple[str, ...] = ()  # with each of which φ has one row: where a window begins, or ends
     few: bool = False  # so few rows that one task looks at them one after the other
     unseen: bool = False  # rows may begin after the end of the run, where nobody sees them
 
@@ -180,7 +182,8 @@ class RelationTable:
 
     def in_pieces(self, rows: Table) -> RelationTable:
         """The same rows in parts of their intervals, of which nothing is known."""
-        return replace(self, rows=rows, lifetime=None, append_only=False, pane_aligned=False, grid=None, steps=None)
+        nothing: dict[str, Any] = {"lifetime": None, "append_only": False, "pane_aligned": False, "grid": None}
+        return replace(self, rows=rows, **nothing, steps=None, window_columns=())
 
 
 INTERVAL = ("ft", "fi", "tt", "ti")

@@ -269,3 +269,11 @@ def ticked(op: Tick, relation: RelationTable) -> RelationTable:
         relation.with_interval(down(relation.start), down(relation.end), append_only=relation.append_only),
         coalesced=False,
     )
+
+
+def held_at(relation: RelationTable, moment: BatchId) -> RelationTable:
+    """The rows that hold at a batch identifier, from it on: one state, however long the history is."""
+    here = literal(moment)
+    held = relation.rows.where(le(relation.start, here) & lt(here, relation.end))
+    fixed = replace(relation, rows=held).with_interval(at(moment.t), at(NEVER), append_only=True, pane_aligned=True)
+    return replace(fixed, coalesced=relation.ordered)

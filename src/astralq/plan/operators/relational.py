@@ -101,8 +101,15 @@ def project(op: Project, relation: RelationTable) -> RelationTable:
     phi, order = relabelled(relation.phi)
     items = [compiled(e, names).alias(f"c{k}") for k, (_, e) in enumerate(op.items)]
     rows = relation.rows.select(*items, *order, *columns(relation.stamp), *columns(relation.interval_columns))
+    old = {col(c).text for c in relation.window_columns}
+    windows = tuple(f"c{k}" for k, item in enumerate(items) if item.text in old)
     return replace(
-        relation, rows=rows, schema=op.schema, phi=phi, coalesced=relation.coalesced and relation.one_row_per_phi
+        relation,
+        rows=rows,
+        schema=op.schema,
+        phi=phi,
+        coalesced=relation.coalesced and (relation.one_row_per_phi or bool(windows)),
+        window_columns=windows,
     )
 
 

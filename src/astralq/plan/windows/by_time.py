@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from astralq.algebra.retention import holds_all_at_once, is_landmark
-from astralq.algebra.schedules import Continuous, Periodic
+from astralq.algebra.schedules import Continuous, Periodic, Sessions
 from astralq.algebra.scopes import Back
 from astralq.plan import functions as F  # noqa: N812
 from astralq.plan.columns import Column, col, lit
@@ -19,6 +19,7 @@ from astralq.plan.table import Table
 from astralq.plan.windows.arithmetic import evaluation, first_at_least, first_beyond
 from astralq.plan.windows.evaluations import Evaluations
 from astralq.plan.windows.result import WindowOf
+from astralq.plan.windows.sessions import in_sessions
 
 
 @dataclass(frozen=True)
@@ -37,6 +38,8 @@ def by_time(window: WindowOf, stream: StreamTable) -> RelationTable:
     if holds_all_at_once(spec):
         return window.relation(stream, stream.rows, stream.batch, at(NEVER), append_only=True)
     match spec.schedule:
+        case Sessions():
+            stay = _Stay(in_sessions(window, stream), col("enter"), col("leave"))
         case Continuous():
             stay = _at_entries_and_exits(window, stream)
         case Periodic():
@@ -47,7 +50,8 @@ def by_time(window: WindowOf, stream: StreamTable) -> RelationTable:
     if stay.lifetime is None:
         enter, leave = (F.coalesce(e, lit(NEVER)) for e in (enter, leave))
     # An evaluation that has reached a tuple is not before it; batches of its own instant can be.
-    start = at(enter) if stream.one_batch else greatest(at(enter), stream.batch)
+    at_once = stream.one_batch or isinstance(spec.schedule, Sessions)
+    start = at(enter) if at_once else greatest(at(enter), stream.batch)
     return window.relation(
         stream,
         stay.rows,

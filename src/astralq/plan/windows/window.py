@@ -9,7 +9,7 @@ from __future__ import annotations
 from itertools import takewhile
 
 from astralq.algebra.retention import Demand, holds_all_at_once, keeps_tuples
-from astralq.algebra.schedules import Continuous, Measure, Periodic, TimeSchedule
+from astralq.algebra.schedules import Continuous, Measure, Periodic, Sessions, TimeSchedule
 from astralq.algebra.scopes import OfInstant, check_rules, check_window
 from astralq.algebra.windows import WindowSpec
 from astralq.plan.encoding.numbering import numbered
@@ -72,6 +72,12 @@ def _note(spec: WindowSpec, run: Run, *, measured: bool) -> None:
         how, why = "by time, in closed form", "a tuple is in from its own batch on, for ever"
     elif not measured and isinstance(spec.schedule, Periodic | Continuous):
         how, why = "by time, in closed form", "a tuple's own timestamp says when it enters and leaves"
+    elif isinstance(spec.schedule, Sessions):
+        how, why = "by sessions of each part", "neighbours in a part say where a session ends"
+        if not spec.partition:
+            how, why = "by numbered sessions", "a running sum over ranges of time numbers them"
+            if run.one_partition:
+                how, why = "by sessions, in one partition", "neighbours are at hand"
     elif not measured:
         how, why = "at a list of instants", "the schedule has no formula"
     elif Measure.DISTANCE in spec.measures:
