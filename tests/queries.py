@@ -18,6 +18,7 @@ from astralq.algebra.evaluations import evaluations
 from astralq.algebra.phi import is_in_positions, ordered_or_chosen, phi_form
 from astralq.model import Data, Stream
 from astralq.timeline import Instant, format_instant
+from tests.callables import FOLDED, HALF, UNSURE
 from tests.generators import (
     HORIZON,
     aperiodic_windows,
@@ -126,7 +127,12 @@ def stream_queries(draw: st.DrawFn, depth: int) -> StreamQuery:
         case "unary":
             return draw(
                 st.sampled_from(
-                    [inner.where(draw(conditions)), inner.select("b AS a", "a AS b"), inner.where("_i = 0")]
+                    [
+                        inner.where(draw(conditions)),
+                        inner.select("b AS a", "a AS b"),
+                        inner.where("_i = 0"),
+                        inner.select("a", "half(b) AS b", half=HALF),
+                    ]
                 )
             )
         case "spread":
@@ -272,7 +278,13 @@ def relation_queries(draw: st.DrawFn, depth: int) -> RelationQuery:
         case "unary":
             return draw(
                 st.sampled_from(
-                    [r.where(draw(conditions)), r.select("b AS a", "a AS b"), r.select("a", "a AS b"), r.distinct()]
+                    [
+                        r.where(draw(conditions)),
+                        r.select("b AS a", "a AS b"),
+                        r.select("a", "a AS b"),
+                        r.distinct(),
+                        r.where("unsure(b) = 0 OR a = 1", unsure=UNSURE),
+                    ]
                 )
             )
         case "aggregate":
@@ -283,6 +295,7 @@ def relation_queries(draw: st.DrawFn, depth: int) -> RelationQuery:
                         r.aggregate("min(a) AS a", "last(b) AS b"),
                         r.aggregate("CAST(count(b) AS INT) AS b", by="a"),
                         r.aggregate("CAST(sum(b) AS INT) AS b", by="a"),
+                        r.aggregate("folded(b) AS b", by="a", folded=FOLDED),
                         r.aggregate("CAST(count(*) AS INT) AS a", "CAST(round(avg(b)) AS INT) AS b"),
                         r.aggregate("CAST(sum(b) FILTER (WHERE b > 0) AS INT) AS b", by="a"),
                         r.aggregate("min(a) AS a", "last(b) FILTER (WHERE a > 0) AS b"),

@@ -70,7 +70,7 @@ def _grouped(random: Random, stream: StreamQuery, slide: int) -> HasOperator:
     filtered = stream.where(random.one(["b > 0", "a >= 1"])) if random.chance(0.2) else stream
     aggregates = random.one([["sum(b) AS s", "count(*) AS n"], ["max(b) AS m"], ["avg(b) AS v"], ["count(b) AS n"]])
     by = random.one(["a", "a", "a, b", None])
-    made = filtered[spec].aggregate(*aggregates, **({} if by is None else {"by": by}))
+    made = filtered[spec].aggregate(*aggregates, by=() if by is None else by)
     if by is not None and random.chance(0.3):
         made = made.where("a > 0")
     return random.one([made, made.istream(), made.rstream()])

@@ -18,6 +18,7 @@ LAYERS = [
     "timeline",
     "space",
     "schema",
+    "callables",
     "expr",
     "algebra",
     "io",
@@ -100,8 +101,9 @@ def test_the_public_names_are_these() -> None:
     assert sorted(astralq.__all__) == [
         *("AstralError", "BatchId", "Duration", "Instant", "Kind", "Operator", "Position", "Region", "RelationQuery"),
         *("Schema", "StreamQuery", "WindowSpec", "WindowsQuery", "at_instants", "distance", "duration", "fixed"),
-        *("for_loop", "from_to", "general", "hop", "instant", "landmark", "last_batch", "last_row", "moving", "now"),
-        *("range_", "relation", "rows", "sensed", "session", "stream", "tumble", "two_rates", "unbounded"),
+        *("for_loop", "from_to", "function", "general", "hop", "instant", "landmark", "last_batch", "last_row"),
+        *("moving", "now", "range_", "relation", "rows", "sensed", "session", "stream", "tumble", "two_rates"),
+        "unbounded",
     ]
 
 

@@ -32,6 +32,8 @@ OTHER_FENCES = {
     ("docs/tutorial.md", "sh"): "a run that goes on until Ctrl-C, and what is typed beside it",
     ("docs/how-to/recipes.md", "text"): "files of data that the reader writes, which the commands then read",
     ("docs/how-to/kafka.md", "sh"): "needs a broker",
+    ("docs/how-to/python-functions.md", "python"): "a module that the reader writes, which the commands then import",
+    ("docs/how-to/python-functions.md", "text"): "a file of data, which the commands then read, and an error",
     ("docs/how-to/late-data.md", "text"): "files of data that the reader writes, which the commands then read",
     ("docs/how-to/late-data.md", "sh"): "a run that goes on until Ctrl-C",
     ("docs/how-to/cluster.md", "sh"): "needs a cluster",

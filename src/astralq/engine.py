@@ -109,7 +109,7 @@ class Engine(BatchEngine):
         named: Origin | None = None
         if isinstance(query, str):
             given = {n: operator_of(q) for n, q in sources.items() if not isinstance(q, DataFrame)}
-            script = read_script(query, dialect, given)
+            script = read_script(query, dialect, {**self._functions, **given}, folder=folder)
             if len(script.queries) != 1:
                 raise PlanError(f"the text has {len(script.queries)} queries", hint="start one, and add the others")
             statement = script.queries[0]

@@ -235,14 +235,15 @@ class Schema:
             raise DataError(f"{what} has {len(row)} values, but {len(self)} attributes are declared ({self})")
         for a, value in zip(self.attributes, row, strict=True):
             if not fits(value, a.type):
-                raise DataError(f"{what}: {value!r} in {a.name!r} is not {_article(a.type)} {a.type}")
+                raise DataError(f"{what}: {value!r} in {a.name!r} is not {article(a.type)} {a.type}")
         return tuple(
             value.quantize(Decimal(1).scaleb(-a.type.scale), context=EXACT) if isinstance(value, Decimal) else value
             for a, value in zip(self.attributes, row, strict=True)
         )
 
 
-def _article(type_: Type) -> str:
+def article(type_: Type) -> str:
+    """What stands before the type's name in a sentence."""
     return "an" if type_.name in ("INT", "INTERVAL") else "a"
 
 

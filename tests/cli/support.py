@@ -41,7 +41,9 @@ class Desk:
     scripts: dict[str, Callable[[], Script]] = field(default_factory=dict)
     dialects: list[str] = field(default_factory=list)
 
-    def read_script(self, text: str, dialect: str = "astral", bind: Sequence[str] = ()) -> Script:
+    def read_script(
+        self, text: str, dialect: str = "astral", bind: Sequence[str] = (), folder: Path | None = None
+    ) -> Script:
         self.dialects.append(dialect)
         return self.scripts[text]()
 

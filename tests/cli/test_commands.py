@@ -187,7 +187,7 @@ from astralq.cli import main
 from astralq.language import Script, Statement
 from tests.cli.support import readings
 
-def read_script(text, dialect, bind=()):
+def read_script(text, dialect, bind=(), folder=None):
     Path("started").touch()
     time.sleep(3600 if text == "slow" else 0)
     return Script((Statement(1, readings(text).operator, None, text),))

@@ -1,6 +1,7 @@
 """The algebra: frozen, typed operators over streams and temporal relations, and a fluent API over them."""
 
 from astralq.algebra.base import Kind, Operator
+from astralq.algebra.callables import function
 from astralq.algebra.extents import relation, sensed, stream
 from astralq.algebra.fluent import RelationQuery, StreamQuery, WindowsQuery
 from astralq.algebra.windows import (
@@ -35,6 +36,7 @@ __all__ = [
     "fixed",
     "for_loop",
     "from_to",
+    "function",
     "general",
     "hop",
     "landmark",

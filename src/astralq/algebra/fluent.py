@@ -36,9 +36,10 @@ from astralq.algebra.sources import StartedAt
 from astralq.algebra.stream_ops import BandJoin, Composite, LookupJoin, Spread, StreamJoin, StreamProduct
 from astralq.algebra.streamers import DStream, Identity, IStream, RStream
 from astralq.algebra.windows import Window, WindowSpec, unbounded
+from astralq.callables import PythonFunction
 from astralq.errors import ExpressionError, PlanError
 from astralq.expr.nodes import Column, Expr, inside
-from astralq.expr.parse import expression, named_expression, split_list
+from astralq.expr.parse import Regions, expression, named_expression, split_list
 from astralq.schema import Schema
 from astralq.space import Region
 from astralq.timeline import BatchId, Instant, duration, instant
@@ -71,19 +72,20 @@ class Query:
         """The plan as a tree, with each operator's kind and attributes."""
         return self.operator.explain()
 
-    def where(self, condition: str | Expr, **regions: Region) -> Self:
-        """σ: the tuples for which the condition is true."""
-        return type(self)(Select(self.operator, _expr(condition, self.operator.readable, regions)))
+    def where(self, condition: str | Expr, **named: Region | PythonFunction) -> Self:
+        """σ: the tuples for which the condition is true, with the regions and Python functions that it names."""
+        return type(self)(Select(self.operator, _expr(condition, self.operator.readable, named)))
 
-    def select(self, *items: str) -> Self:
-        """Π: attributes and expressions; `*` is all attributes, `expression AS name` names one.
+    def select(self, *items: str, **named: Region | PythonFunction) -> Self:
+        """Π: attributes and expressions; `*` is all attributes, `expression AS name` names one. Regions and Python
+        functions come with their names.
 
         >>> from astralq import stream
         >>> stream("S", "id INT, v DOUBLE").select("id, v * 2 AS twice")
         PROJECT id, v * 2 AS twice
         └─ STREAM S
         """
-        return type(self)(Project(self.operator, uniquely_named(_items(items, self.operator))))
+        return type(self)(Project(self.operator, uniquely_named(_items(items, self.operator, named))))
 
     def rename(self, names: Mapping[str, str]) -> Self:
         """ρ: new names for attributes, as {old: new}; the old name φ copies the position instead, or the path as a
@@ -193,7 +195,7 @@ class StreamQuery(Query):
 class _Grouped(Query):
     """What relations and streams of windows share."""
 
-    def aggregate(self, *items: str, by: Columns = ()) -> Self:
+    def aggregate(self, *items: str, by: Columns = (), **named: Region | PythonFunction) -> Self:
         """Aggregates, global or by keys; expressions of several aggregates are allowed.
 
         >>> from astralq.algebra.windows import range_
@@ -203,8 +205,8 @@ class _Grouped(Query):
         └─ WINDOW [RANGE 1 MINUTE]
            └─ STREAM S
         """
-        keys = _items(_texts(by), self.operator)
-        wanted = [named_expression(t, self.operator.readable) for text in items for t in split_list(text)]
+        keys = _items(_texts(by), self.operator, named)
+        wanted = [named_expression(t, self.operator.readable, named) for text in items for t in split_list(text)]
         return type(self)(group(self.operator, keys, [*keys, *wanted]))
 
     def distinct(self) -> Self:
@@ -388,17 +390,17 @@ class WindowsQuery(_Grouped):
         return StreamQuery(DStream(self.operator, None, Identity.VALUE))
 
 
-def _expr(text: str | Expr, readable: Schema, regions: Mapping[str, Region] | None = None) -> Expr:
-    return expression(text, readable, regions) if isinstance(text, str) else text
+def _expr(text: str | Expr, readable: Schema, named: Regions | None = None) -> Expr:
+    return expression(text, readable, named) if isinstance(text, str) else text
 
 
-def _items(texts: Iterable[str], operator: Operator) -> list[Named]:
+def _items(texts: Iterable[str], operator: Operator, named: Regions | None = None) -> list[Named]:
     items: list[Named] = []
     for text in (part for t in texts for part in split_list(t)):
         if text == "*":
             items += [(a.name, Column(a.type, a.name)) for a in operator.schema]
         else:
-            items.append(named_expression(text, operator.readable))
+            items.append(named_expression(text, operator.readable, named))
     return items
 
 

@@ -13,6 +13,7 @@ from importlib import import_module
 from typing import Any
 
 from astralq.algebra.base import Operator
+from astralq.callables import PythonFunction
 from astralq.errors import PlanError
 from astralq.timeline import Duration
 
@@ -42,10 +43,10 @@ def dumps(op: Operator) -> str:
     return json.dumps(_encoded(op), ensure_ascii=False)
 
 
-def loads(text: str) -> Operator:
-    """The operator that was written."""
+def loads(text: str, folder: str = "") -> Operator:
+    """The operator that was written; modules of its Python functions are looked for in a folder first."""
     try:
-        op = _decoded(json.loads(text))
+        op = _decoded(json.loads(text), folder)
     except (KeyError, TypeError, ValueError, AttributeError) as e:
         raise UnknownPlanError(f"a plan cannot be read: {e}") from e
     if not isinstance(op, Operator):
@@ -81,10 +82,13 @@ def _encoded(value: Any) -> Any:
     raise AssertionError(f"{value!r} cannot be in an operator")
 
 
-def _decoded(value: Any) -> Any:
+def _decoded(value: Any, folder: str) -> Any:
     match value:
         case {"class": str(name), **held}:
-            return _classes()[name](**{str(k): _decoded(v) for k, v in held.items()})
+            found = {str(k): _decoded(v, folder) for k, v in held.items()}
+            if name == PythonFunction.__name__:
+                found["folder"] = folder  # the query may have been moved
+            return _classes()[name](**found)
         case {"enum": str(enum), "name": str(name)}:
             return _classes()[enum][name]
         case {"duration": int(micros)}:
@@ -96,13 +100,14 @@ def _decoded(value: Any) -> Any:
         case {"time": str(text)}:
             return time.fromisoformat(text)
         case list():
-            return tuple(_decoded(v) for v in value)
+            return tuple(_decoded(v, folder) for v in value)
     return value
 
 
 @cache
 def _classes() -> dict[str, Any]:
-    modules = [f"astralq.algebra.{m}" for m in MODULES] + ["astralq.expr.nodes", "astralq.schema", "astralq.space"]
+    modules = [f"astralq.algebra.{m}" for m in MODULES] + ["astralq.callables", "astralq.expr.nodes"]
+    modules += ["astralq.schema", "astralq.space"]
     return {
         name: value
         for module in modules

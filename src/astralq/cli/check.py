@@ -12,6 +12,7 @@ from typing import TypeGuard
 
 from astralq.algebra.answers import answer_columns
 from astralq.algebra.base import Operator
+from astralq.algebra.callables import functions_of
 from astralq.algebra.observation import check_ends
 from astralq.algebra.sources import Origin, RelationSource, SensedSource, StreamSource
 from astralq.cli.look import Look, Source, are_set_aside, look_at, refusals
@@ -94,6 +95,8 @@ def _checked(name: str, dialect: str | None, bind: Sequence[str], *, several: bo
         return [], [*e.messages, *file.messages()]
     file = _File(name, read.folder, {d.source: d for d in read.script.sources})
     of = f" of {shown(name)}" if several else ""
+    for function, place in read.script.functions:
+        file.problems += [e.at(place) for e in refusals(function.prepared)]
     lines: list[str] = []
     for query in read.script.queries:
         lines += [f"-- query {query.number}{of}", *_report(file, read, query)]
@@ -111,6 +114,8 @@ def _report(file: _File, read: QueryFile, query: Statement) -> Iterator[str]:
     sources = list(dict.fromkeys(_sources_of(operator)))
     for source in sources:
         yield _source_line(file, source)
+    for function in functions_of(operator):
+        yield f"calls    {function.name}: {function.shown}{', deterministic' if function.deterministic else ''}"
     if query.sink is not None:
         yield f"into     {_origin(query.sink)}"
     optimized = optimize(operator)

@@ -58,7 +58,9 @@ class Comparisons:
         assert system.dialect is not None
         tick = "" if system.tick is None else f"SET TICK {format_duration(system.tick)};\n"
         try:
-            return read_script(tick + self.source.text, system.dialect, bind=self.bind, only=number).queries[0].operator
+            text, folder = tick + self.source.text, self.source.folder
+            read = read_script(text, system.dialect, bind=self.bind, only=number, folder=folder)
+            return read.queries[0].operator
         except AstralError as e:
             return e
 

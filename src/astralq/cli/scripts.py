@@ -82,7 +82,8 @@ def read_all(
                 folder = Path() if file == STDIN else Path(file).parent
                 text = _text(file)
                 wished = wishes(text)
-                source = Source(file, folder, read_script(text, dialect or wished.dialect, bind=bind), wished, text)
+                script = read_script(text, dialect or wished.dialect, bind=bind, folder=folder)
+                source = Source(file, folder, script, wished, text)
                 if asked:
                     check_asked(source)
                 sources.append(source)

@@ -149,7 +149,7 @@ def stopped_by_signals(stop: Callable[[], None]) -> Iterator[list[int]]:
 def added_statement(query: AddedQuery) -> Statement:
     """The query of a script that was added to a run."""
     with errors_of(query.file):
-        script = read_script(query.text, query.dialect, bind=query.bind)
+        script = read_script(query.text, query.dialect, bind=query.bind, folder=Path(query.folder))
     return next(s for s in script.queries if s.number == query.number)
 
 

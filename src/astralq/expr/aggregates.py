@@ -15,9 +15,10 @@ from functools import reduce
 from itertools import pairwise
 from typing import Any
 
+from astralq.callables import PythonFunction, to_python
 from astralq.errors import EvaluationError, ExpressionError, PlanError, TypeMismatchError, nearest
 from astralq.expr.casts import WIDE, to_scale
-from astralq.expr.evaluate import Row, evaluator
+from astralq.expr.evaluate import Compiled, Row, evaluator
 from astralq.expr.nodes import AGGREGATES, SPATIAL_AGGREGATES, Aggregate, Column, Expr, Literal
 from astralq.expr.order import order_key
 from astralq.schema import BIGINT, DOUBLE, NULL, TIMESTAMP, Schema, Type, Value, decimal, fits
@@ -105,10 +106,12 @@ def aggregator(agg: Aggregate, schema: Schema) -> Callable[[Sequence[Row]], Valu
     if agg.function in SPATIAL_AGGREGATES:
         planar = schema.location is not None and schema.location.planar
         return lambda rows: _path(agg.function, [tuple(a(r) for a in args) for r in rows], planar)
-    if not args:
+    if not args and agg.python is None:
         return len
-    value_of, source = args[0], (agg.args[0].type if agg.args else NULL)
     where = None if agg.where is None else evaluator(agg.where, schema)
+    if agg.python is not None:
+        return _python(agg.python, agg, args, where)
+    value_of, source = args[0], (agg.args[0].type if agg.args else NULL)
 
     def compute(rows: Sequence[Row]) -> Value:
         if where is not None:
@@ -125,6 +128,21 @@ def aggregator(agg: Aggregate, schema: Schema) -> Callable[[Sequence[Row]], Valu
         return _of_values(agg.function, values, source, agg.type, fraction) if values else None
 
     return compute
+
+
+def _python(
+    function: PythonFunction, agg: Aggregate, args: Sequence[Compiled], where: Compiled | None
+) -> Callable[[Sequence[Row]], Value]:
+    """The callable sees the values of each argument as a list, in the order of φ and with None for NULL; of no tuples
+    the aggregate is NULL."""
+    compute, types = function.prepared(), [a.type for a in agg.args]
+
+    def aggregated(rows: Sequence[Row]) -> Value:
+        rows = rows if where is None else [r for r in rows if where(r) is True]
+        columns = [[to_python(value(r), t) for r in rows] for value, t in zip(args, types, strict=True)]
+        return compute(columns) if rows else None
+
+    return aggregated
 
 
 def _of_values(f: str, values: list[Any], source: Type, result: Type, fraction: float) -> Value:

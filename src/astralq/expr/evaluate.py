@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
+from astralq.callables import to_python
 from astralq.errors import EvaluationError, ExpressionError
 from astralq.expr.casts import cast_value
 from astralq.expr.functions import TABLE
-from astralq.expr.nodes import Call, Case, Cast, Column, Expr, Inside, Literal
+from astralq.expr.nodes import Call, Case, Cast, Column, Expr, Inside, Literal, PythonCall
 from astralq.schema import Schema, Value
 
 Row = Sequence[Value]
@@ -38,6 +39,8 @@ def evaluator(expr: Expr, schema: Schema) -> Compiled:
             return lambda row: next((v for c, v in branches if c(row)), otherwise)(row)
         case Inside():
             return _inside(expr, schema)
+        case PythonCall():
+            return _python(expr, schema)
         case Call() if expr.function in LAZY:
             return LAZY[expr.function](*(evaluator(a, schema) for a in expr.args))
         case Call():
@@ -131,3 +134,9 @@ def _inside(expr: Inside, schema: Schema) -> Compiled:
         return region.covers(float(at[0]), float(at[1]))  # type: ignore[arg-type]
 
     return compute
+
+
+def _python(expr: PythonCall, schema: Schema) -> Compiled:
+    args = [(evaluator(a, schema), a.type) for a in expr.args]
+    compute = expr.function.prepared()
+    return lambda row: compute([to_python(value(row), type_) for value, type_ in args])

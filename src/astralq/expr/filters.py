@@ -1,7 +1,7 @@
 """FILTER (WHERE …) of an aggregate: tuples that do not satisfy the condition are as if they were not there.
 
 An aggregate that passes over NULL takes CASE WHEN condition THEN x END, so that no engine needs to know of filters, and
-x is computed for no other tuples. `first` and `last` count NULL; they keep the condition.
+x is computed for no other tuples. `first`, `last` and Python functions count NULL; they keep the condition.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from dataclasses import replace
 
 from astralq.errors import ExpressionError, TypeMismatchError
 from astralq.expr.functions import case
-from astralq.expr.nodes import COUNTING_NULL, Aggregate, Expr, Literal
+from astralq.expr.nodes import Aggregate, Expr, Literal
 from astralq.schema import BOOLEAN, INT, NULL
 
 
@@ -24,7 +24,7 @@ def filtered(a: Aggregate, condition: Expr) -> Aggregate:
         raise ExpressionError(
             "an aggregate stands in FILTER", hint="FILTER is about single tuples; HAVING is about groups"
         )
-    if a.function in COUNTING_NULL:
+    if a.counts_null:
         return replace(a, where=condition)
     args = a.args or (Literal(INT, 1),)
     values = [not isinstance(x, Literal) for x in args]

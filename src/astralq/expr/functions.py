@@ -7,7 +7,7 @@ What is not in the table does not exist, so query text cannot reach outside; wha
 from __future__ import annotations
 
 import operator as op
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Any
 
@@ -99,8 +99,8 @@ def _widens(source: Type, to: Type) -> bool:
     return source.name in order and to.name in order and order.index(source.name) < order.index(to.name)
 
 
-def call(name: str, *args: Expr) -> Expr:
-    """The function applied to arguments, checked and with implicit casts put in.
+def call(name: str, *args: Expr, known: Iterable[str] = ()) -> Expr:
+    """The function applied to arguments, checked and with implicit casts put in; `known` are names that might be meant.
 
     >>> from astralq.expr.nodes import Column, Literal
     >>> from astralq.schema import INT, DOUBLE
@@ -115,7 +115,7 @@ def call(name: str, *args: Expr) -> Expr:
         raise ExpressionError(f"the function {name!r} is refused: it {REFUSED[key]}")
     if function is None:
         # Among so many names there is always one that is a little alike.
-        meant = nearest(key, [*TABLE, *ALIASES, *AGGREGATES], alike=0.65)
+        meant = nearest(key, [*TABLE, *ALIASES, *AGGREGATES, *known], alike=0.65)
         raise ExpressionError(f"unknown function {name!r}", hint=meant)
     if len(args) < function.least or (function.most is not None and len(args) > function.most):
         wanted = str(function.least) if function.least == function.most else f"at least {function.least}"

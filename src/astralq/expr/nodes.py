@@ -7,6 +7,7 @@ from dataclasses import dataclass, field, replace
 from decimal import Decimal
 from functools import lru_cache
 
+from astralq.callables import PythonFunction
 from astralq.schema import BOOLEAN, Type, Value
 from astralq.space import Region
 from astralq.timeline import Duration, Instant, format_duration, format_instant
@@ -162,16 +163,41 @@ class Inside(Expr):
 
 
 @dataclass(frozen=True, repr=False)
+class PythonCall(Expr):
+    """A function that a Python callable computes; a NULL among the arguments is its to see, as None."""
+
+    function: PythonFunction
+    args: tuple[Expr, ...]
+
+    @property
+    def children(self) -> tuple[Expr, ...]:
+        return self.args
+
+    def rebuilt(self, children: tuple[Expr, ...]) -> Expr:
+        return replace(self, args=children)
+
+    def __str__(self) -> str:
+        return f"{quoted(self.function.name)}({', '.join(map(str, self.args))})"
+
+
+@dataclass(frozen=True, repr=False)
 class Aggregate(Expr):
     """An aggregate function over the tuples of a group; it stands only in an aggregation.
 
     `where` is the FILTER of those that count NULL; of all others it is in the arguments (`expr/filters.py`).
+    `python` is what computes one that is not of the language.
     """
 
     function: str
     args: tuple[Expr, ...]
     distinct: bool = False
     where: Expr | None = field(default=None, metadata={"later": True})  # algebra.digest.LATER, which stands above
+    python: PythonFunction | None = field(default=None, metadata={"later": True})
+
+    @property
+    def counts_null(self) -> bool:
+        """Whether a NULL is a value like others."""
+        return self.python is not None or self.function in ("first", "last")
 
     @property
     def children(self) -> tuple[Expr, ...]:
@@ -182,13 +208,14 @@ class Aggregate(Expr):
         return replace(self, args=args, where=None if self.where is None else children[-1])
 
     def __str__(self) -> str:
-        where, args = (self.where, self.args) if self.where is not None else _unfiltered(self)
+        where, args = (self.where, self.args) if self.counts_null else _unfiltered(self)
         inside = ", ".join(map(str, args))
         if self.function in SPATIAL_AGGREGATES:
             inside = ""
         elif self.function == "count" and (not args or (where is not None and inside == "1" and not self.distinct)):
             inside = "*"
-        text = f"{self.function}({'DISTINCT ' if self.distinct else ''}{inside})"
+        name = self.function if self.python is None else quoted(self.function)
+        text = f"{name}({'DISTINCT ' if self.distinct else ''}{inside})"
         return text if where is None else f"{text} FILTER (WHERE {where})"
 
 
@@ -211,8 +238,6 @@ def _is_null(e: Expr) -> bool:
 
 
 SPATIAL_AGGREGATES = ("path_length", "average_speed")
-COUNTING_NULL = ("first", "last")
-"""Aggregates for which a NULL is a value like others."""
 VARIANCES = ("stddev", "stddev_pop", "variance", "var_pop")
 AGGREGATES = (
     *("count", "sum", "avg", "min", "max", "first", "last", "count_distinct", "median", "percentile"),

@@ -17,12 +17,14 @@ from sqlglot.dialects.spark import Spark
 from sqlglot.errors import ParseError, TokenError
 from sqlglot.tokens import TokenType  # type: ignore[attr-defined]
 
+from astralq.callables import PythonFunction
 from astralq.errors import AstralError, ExpressionError, Span, nearest
 from astralq.expr.aggregates import aggregate, is_aggregate
 from astralq.expr.casts import cast
 from astralq.expr.filters import filtered
 from astralq.expr.functions import call, case
 from astralq.expr.nodes import Aggregate, Cast, Column, Expr, Literal, inside
+from astralq.expr.python_functions import apply
 from astralq.expr.unused import KEYWORDS, PARTS, refuse_dropped_words, refuse_unused_parts
 from astralq.schema import (
     BIGINT,
@@ -41,7 +43,8 @@ from astralq.schema import (
 from astralq.space import Region
 from astralq.timeline import duration, instant
 
-Regions = Mapping[str, Region]
+Regions = Mapping[str, Region | PythonFunction]
+"""What an expression can name besides attributes: regions, and Python functions."""
 
 
 class ScalarSQL(Spark):
@@ -166,8 +169,9 @@ class Binder:
 
     def __init__(self, schema: Schema, regions: Regions, source: str) -> None:
         self.schema = schema
-        self.regions = regions
+        self.regions = {n: r for n, r in regions.items() if isinstance(r, Region)}
         self.source = source
+        self.functions = {n.lower(): f for n, f in regions.items() if isinstance(f, PythonFunction)}
 
     def bind(self, node: exp.Expression) -> Expr:
         """The typed expression of a node; an error has the node's place."""
@@ -340,17 +344,20 @@ class Binder:
         args = node.expressions
         if name.lower() == "inside":
             return self._inside(args)
-        if is_aggregate(name):
+        python = self.functions.get(name.lower())
+        if python is not None or is_aggregate(name):
             distinct = len(args) == 1 and isinstance(args[0], exp.Distinct)
             if distinct:
                 if args[0].args.get("on") is not None:
                     raise ExpressionError("DISTINCT ON stands behind SELECT", hint="leave out ON (…)")
                 args = args[0].expressions
+            if python is not None:
+                return apply(python, tuple(self.bind(a) for a in args), distinct=distinct)
             if len(args) == 1 and isinstance(args[0], exp.Star) and not any(args[0].args.values()):
                 args = []
             bound = tuple(self.bind(a) for a in args)
             return aggregate(name, bound, self.schema, distinct=distinct)
-        return call(name, *(self.bind(a) for a in args))
+        return call(name, *(self.bind(a) for a in args), known=[f.name for f in self.functions.values()])
 
     def _filtered(self, node: exp.Filter) -> Expr:
         of = self.bind(node.this)

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from astralq.expr.nodes import SPATIAL_AGGREGATES, VARIANCES, Aggregate, Call, Cast, Expr, Literal
+from astralq.callables import PythonFunction
+from astralq.expr.nodes import SPATIAL_AGGREGATES, VARIANCES, Aggregate, Call, Cast, Expr, Literal, PythonCall
 from astralq.schema import DOUBLE, INT, STRING, TIMESTAMP, Type
 
 _SAFE = frozenset(
@@ -45,6 +46,8 @@ def tells_equals_apart(expr: Expr) -> bool:
             return True
         if isinstance(e, Call) and e.function in ("power", "atan2"):
             return True
+        if isinstance(e, PythonCall):
+            return True
     return False
 
 
@@ -64,6 +67,8 @@ def _fails(e: Expr) -> bool:
             return e.type != DOUBLE and not (e.function == "-" and all(a.type == TIMESTAMP for a in e.args))
         case Call():
             return e.function not in _SAFE
+        case PythonCall() | Aggregate(python=PythonFunction()):
+            return True
         case Aggregate():
             return e.function in ("sum", "avg") and any(a.type not in (INT, DOUBLE) for a in e.args)
     return False
@@ -101,4 +106,4 @@ def invertible(a: Aggregate) -> bool:
 
 def depends_on_order(aggregate: Aggregate) -> bool:
     """Whether it depends on the order of a group's tuples, not only on the bag of their values."""
-    return aggregate.function in ("first", "last", *SPATIAL_AGGREGATES)
+    return aggregate.python is not None or aggregate.function in ("first", "last", *SPATIAL_AGGREGATES)

@@ -4,17 +4,13 @@ from __future__ import annotations
 
 import functools
 import glob
-import importlib
-import sys
-import traceback
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
-from types import ModuleType
 from typing import Any
 
 from astralq.algebra.base import Operator
 from astralq.algebra.sources import Origin, RelationSource, SensedSource, Sensor, StreamSource
+from astralq.callables import find_callable, importable, what_failed
 from astralq.errors import AstralError, DataError, nearest
 from astralq.io.formats import SUFFIXES, File, NamedRows, check_options, read_files, typed
 from astralq.io.progress import WithHeartbeats, unpacked
@@ -145,8 +141,8 @@ def _expand(path: Path, format_: str) -> list[Path] | None:
 def called(origin: Origin, schema: Schema, folder: Path) -> list[Values]:
     """The rows that a callable gives: in the declared order, or by name."""
     shown = f"python {origin.path!r}"
-    with _importable(folder):
-        given = _guarded(_callable(origin, folder), shown)()
+    with importable(folder):
+        given = _guarded(find_callable(origin.path, folder), shown)()
         if isinstance(given, str | bytes) or not isinstance(given, Iterable):
             raise DataError(f"{shown} gave {given!r}, not rows", hint="return a list of tuples, or yield them")
         rows = _guarded(list, shown)(given)
@@ -174,8 +170,7 @@ def _plain(value: Any) -> Any:
 def read_sensor(source: SensedSource, folder: Path) -> Sensor:
     """The callable of a sensed stream; it gives the measured attributes in order, or by name."""
     origin = _origin(source)
-    with _importable(folder):
-        measure = _guarded(_callable(origin, folder), f"python {origin.path!r}")
+    measure = _guarded(find_callable(origin.path, folder), f"python {origin.path!r}")
     measured = Schema(tuple(source.declared[n] for n in source.measured))
 
     def sensor(site: Any, t: Instant) -> Values:
@@ -190,60 +185,7 @@ def read_sensor(source: SensedSource, folder: Path) -> Sensor:
 
 def imported(origin: Origin, folder: Path) -> Callable[..., Any]:
     """The callable of a source, imported but not called."""
-    with _importable(folder):
-        return _callable(origin, folder)
-
-
-@contextmanager
-def _importable(folder: Path) -> Iterator[None]:
-    """Modules beside the query file, then those in the current folder, can be imported."""
-    added = [str(folder.resolve()), str(Path.cwd())]
-    sys.path[:0] = added
-    try:
-        yield
-    finally:
-        for path in added:
-            sys.path.remove(path)
-
-
-def _callable(origin: Origin, folder: Path) -> Callable[..., Any]:
-    """The callable that 'module:callable' names."""
-    name, _, attribute = origin.path.partition(":")
-    if not name or not attribute:
-        raise DataError(f"python {origin.path!r} names no callable", hint="write 'module:callable'")
-    module = _module(name, folder)
-    found: Any = module
-    for part in attribute.split("."):
-        if not hasattr(found, part):
-            raise DataError(f"the module {name!r} has no {attribute!r}", hint=nearest(part, vars(found)))
-        found = getattr(found, part)
-    if not callable(found):
-        raise DataError(f"python {origin.path!r} is {found!r}, not a callable")
-    return found  # type: ignore[no-any-return]
-
-
-def _module(name: str, folder: Path) -> ModuleType:
-    importlib.invalidate_caches()
-    try:
-        module = importlib.import_module(name)
-    except ModuleNotFoundError as e:
-        if e.name is None or (name != e.name and not name.startswith(f"{e.name}.")):
-            raise DataError(f"the module {name!r} imports {e.name!r}, which is not there") from None
-        places = " and ".join(dict.fromkeys(str(p.resolve()) for p in (folder, Path.cwd())))
-        names = [f.stem for f in folder.glob("*.py")]
-        raise DataError(
-            f"there is no module {name!r}; looked in {places} and among what is installed", hint=nearest(name, names)
-        ) from None
-    except (Exception, SystemExit) as e:
-        raise DataError(f"the module {name!r} cannot be imported: {_told(e)}") from e
-    beside = (folder / f"{name}.py").resolve()
-    loaded = getattr(module, "__file__", None)
-    if beside.is_file() and (loaded is None or Path(loaded).resolve() != beside):
-        raise DataError(
-            f"the module {name!r} beside the query is hidden by {loaded or 'a module of Python'}",
-            hint="give it another name",
-        )
-    return module
+    return find_callable(origin.path, folder)
 
 
 def _guarded(f: Callable[..., Any], shown: str) -> Callable[..., Any]:
@@ -256,11 +198,6 @@ def _guarded(f: Callable[..., Any], shown: str) -> Callable[..., Any]:
         except AstralError:
             raise
         except Exception as e:
-            raise DataError(f"{shown} failed: {_told(e)}") from e
+            raise DataError(f"{shown} failed: {what_failed(e)}") from e
 
     return call
-
-
-def _told(e: BaseException) -> str:
-    frame = traceback.extract_tb(e.__traceback__)[-1]
-    return f"{type(e).__name__}: {e} ({Path(frame.filename).name}, line {frame.lineno})"

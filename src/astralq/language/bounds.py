@@ -17,9 +17,7 @@ def names_bounds(scope: Scope, exprs: Sequence[Expr]) -> bool:
     return bool(frozenset[str]().union(*(e.columns for e in exprs)).intersection(BOUNDS) - scope.taken)
 
 
-def keys_without_bounds(
-    scope: Scope, sets: Sequence[Sequence[Named]], computed: Sequence[Expr]
-) -> list[list[Named]]:
+def keys_without_bounds(scope: Scope, sets: Sequence[Sequence[Named]], computed: Sequence[Expr]) -> list[list[Named]]:
     """What is grouped by: in a state a window has one value of each bound, so that these are no keys."""
     for part in (part for one in computed for part in one.walk() if isinstance(part, Aggregate)):
         if names_bounds(scope, [part]):

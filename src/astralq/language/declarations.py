@@ -1,4 +1,4 @@
-"""From declarations to sources and regions."""
+"""From declarations to sources, regions and functions."""
 
 from __future__ import annotations
 
@@ -9,19 +9,22 @@ from sqlglot import exp
 
 from astralq.algebra.base import Operator
 from astralq.algebra.sources import Designation, Origin, RelationSource, SensedSource, StreamSource
+from astralq.callables import PythonFunction
 from astralq.errors import AstralError, PlanError
 from astralq.expr.nodes import Literal
 from astralq.expr.parse import Binder
+from astralq.expr.python_functions import check_function
 from astralq.language.syntax import (
     Bind,
     ColumnDef,
+    FunctionDeclaration,
     Moment,
     Name,
     RegionDeclaration,
     RelationDeclaration,
     StreamDeclaration,
 )
-from astralq.schema import BOOLEAN, DOUBLE, TIMESTAMP, Attribute, Location, Schema, parse_type
+from astralq.schema import BOOLEAN, DOUBLE, TIMESTAMP, Attribute, Location, Schema, Type, parse_type
 from astralq.space import Region
 from astralq.timeline import Duration, duration
 
@@ -217,3 +220,27 @@ def region(declared: RegionDeclaration) -> Region:
         return Region(declared.name.text, declared.wkt.text)
     except AstralError as e:
         raise e.at(declared.wkt.span) from None
+
+
+def function(declared: FunctionDeclaration, folder: str) -> PythonFunction:
+    """CREATE FUNCTION; its callable is imported where it is called."""
+
+    def type_of(name: Name) -> Type:
+        try:
+            return parse_type(name.text)
+        except AstralError as e:
+            raise e.at(name.span) from None
+
+    made = PythonFunction(
+        declared.name.text,
+        type_of(declared.result),
+        tuple(map(type_of, declared.parameters)),
+        declared.path.text,
+        deterministic=declared.deterministic,
+        aggregate=declared.aggregate,
+        folder=folder,
+    )
+    try:
+        return check_function(made)
+    except AstralError as e:
+        raise e.at(declared.name.span) from None

@@ -1,10 +1,11 @@
-"""What a statement can name: sources, views and regions, the start in force, and the dialect."""
+"""What a statement can name: sources, views, regions and functions, the start in force, and the dialect."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
 
 from astralq.algebra.base import Operator
+from astralq.callables import PythonFunction
 from astralq.space import Region
 from astralq.timeline import Duration, Instant
 
@@ -28,7 +29,7 @@ class Environment:
     t0: Instant | None = None
     tick: Duration = Duration(1_000_000)  # noqa: RUF009  (a number with a type of its own)
     named: dict[str, NamedOperator] = field(default_factory=dict)
-    regions: dict[str, Region] = field(default_factory=dict)
+    regions: dict[str, Region | PythonFunction] = field(default_factory=dict)  # and functions
 
     def with_named(self, name: str, operator: Operator | None, *, is_view: bool = True) -> Environment:
         """The environment with a source or view; None for one that could not be bound."""

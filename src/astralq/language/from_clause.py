@@ -32,6 +32,7 @@ from astralq.language.ordering import is_arranged
 from astralq.language.scope import Entry, Scope, ScopeBinder
 from astralq.language.syntax import Bracket, Item, Name, Past, SpreadItem, StreamerQuery
 from astralq.language.windows import InRegion, NowScope, ScanEvery, as_spec, read_window
+from astralq.space import Region
 from astralq.timeline import Instant, duration, instant
 
 BindOn = Callable[[Scope, exp.Expression], tuple[Expr, Sequence[Beside]]]
@@ -254,11 +255,10 @@ class FromBinder:
         return WindowSpec(schedule, scope, spec.delay, spec.partition)
 
     def _in_region(self, operator: Operator, name: str, spec: WindowSpec) -> Operator:
-        region = next((r for n, r in self.env.regions.items() if n.lower() == name.lower()), None)
+        regions = {n: r for n, r in self.env.regions.items() if isinstance(r, Region)}
+        region = next((r for n, r in regions.items() if n.lower() == name.lower()), None)
         if region is None:
-            raise ExpressionError(
-                f"unknown region {name!r}", hint=nearest(name, self.env.regions) or "CREATE REGION it"
-            )
+            raise ExpressionError(f"unknown region {name!r}", hint=nearest(name, regions) or "CREATE REGION it")
         operator = with_location(operator)
         if operator.kind is not Kind.STREAM or operator.schema.location is None:
             raise PlanError(

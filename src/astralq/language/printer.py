@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 
 from astralq.algebra.base import Kind, Operator
 from astralq.algebra.bounds import WindowBounds, windows_of
+from astralq.algebra.callables import functions_of
 from astralq.algebra.domain import AtInstant, Domain, Floor, Shift
 from astralq.algebra.evaluations import RStreamOnEvaluation
 from astralq.algebra.functions import Affine, Formula
@@ -37,6 +38,7 @@ from astralq.algebra.streamers import DStream, Identity, IStream, RStream
 from astralq.algebra.ticks import Tick
 from astralq.algebra.window_text import window_text
 from astralq.algebra.windows import Window, WindowSpec, range_
+from astralq.callables import PythonFunction
 from astralq.errors import PlanError
 from astralq.expr.nodes import Expr, Inside, literal_text, quoted
 from astralq.schema import STRING
@@ -253,6 +255,18 @@ class Printer:
         text = f"CREATE REGION {quoted(region.name)} AS {literal_text(region.wkt, STRING)}"
         self._declare(f"region {region.name}", region, text)
 
+    def function(self, function: PythonFunction) -> None:
+        """Declares a function, before what uses it."""
+        if function.parameters is None or not function.path:
+            raise PlanError(
+                f"the function {function.name} was given in Python", hint="declare it with CREATE FUNCTION to print it"
+            )
+        kind = "AGGREGATE FUNCTION" if function.aggregate else "FUNCTION"
+        text = f"CREATE {kind} {quoted(function.name)} ({', '.join(map(str, function.parameters))})"
+        text += f" RETURNS {function.result} AS python {literal_text(function.path, STRING)}"
+        text += " DETERMINISTIC" if function.deterministic else ""
+        self._declare(f"function {function.name}", function, text)
+
     def _view(self, op: StartedAt) -> str:
         inner = self.query(op.child)
         name = f"view_{len(self.declarations) + 1}"
@@ -384,6 +398,8 @@ def print_script(operator: Operator, t0: Instant | None = None) -> str:
     if ticks:
         printer.tick = ticks[0]
         lines.append(f"SET TICK {format_duration(ticks[0])}")
+    for function in functions_of(operator):
+        printer.function(function)
     query = printer.query(operator)
     lines += printer.declarations
     if t0 is not None:

@@ -16,10 +16,9 @@ from astralq.errors import ExpressionError, SchemaError, nearest
 from astralq.expr.aggregates import aggregate
 from astralq.expr.functions import call
 from astralq.expr.nodes import Call, Column, Expr, Literal
-from astralq.expr.parse import Binder
+from astralq.expr.parse import Binder, Regions
 from astralq.language.hints import IN_BRACKETS, OF_INSTANTS, OF_WINDOWS, PLACES, WINDOW_COLUMNS, WINDOW_FUNCTIONS
 from astralq.schema import BIGINT, DOUBLE, INT, STRING, TIMESTAMP, Attribute, Schema
-from astralq.space import Region
 
 PSEUDO = tuple(a.name for a in STAMP)
 TAGS = {"tick": "_t", "index": "_n"}
@@ -143,7 +142,7 @@ class ScopeBinder(Binder):
     def __init__(
         self,
         scope: Scope,
-        regions: dict[str, Region],
+        regions: Regions,
         source: str,
         aliases: dict[str, Expr] | None = None,
         place: Place | None = None,

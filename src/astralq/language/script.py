@@ -1,21 +1,24 @@
-"""A file of statements: sources, views and regions are declared, queries are bound to the algebra."""
+"""A file of statements: sources, views, regions and functions are declared, queries are bound to the algebra."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from pathlib import Path
 
 from astralq.algebra.base import Operator
 from astralq.algebra.sources import Origin
+from astralq.callables import PythonFunction
 from astralq.errors import AstralError, PlanError, Span, nearest
 from astralq.language.binder import QueryBinder
-from astralq.language.declarations import amount, bound_to, region, relation_source, stream_source
+from astralq.language.declarations import amount, bound_to, function, region, relation_source, stream_source
 from astralq.language.environment import Environment
 from astralq.language.from_clause import BrokenNameError
 from astralq.language.grammar import parse
 from astralq.language.syntax import (
     Bind,
     BrokenDeclaration,
+    FunctionDeclaration,
     Name,
     Parsed,
     QueryStatement,
@@ -26,7 +29,11 @@ from astralq.language.syntax import (
     StreamDeclaration,
     ViewDeclaration,
 )
+from astralq.space import Region
 from astralq.timeline import Instant, instant
+
+Given = Mapping[str, Operator | PythonFunction]
+"""What a script can name without declaring it."""
 
 DIALECTS = ("astral", "cql", "sneeql")
 
@@ -57,10 +64,12 @@ class Declared:
 
 @dataclass(frozen=True)
 class Script:
-    """The queries of a file, in order, and the sources that it declares."""
+    """The queries of a file, in order, the sources that it declares, and its functions with the places of their
+    callables' names."""
 
     queries: tuple[Statement, ...]
     sources: tuple[Declared, ...] = ()
+    functions: tuple[tuple[PythonFunction, Span], ...] = ()
 
 
 class ScriptError(AstralError):
@@ -78,16 +87,20 @@ class ScriptError(AstralError):
 class _Reader:
     """Goes through the statements; an error in one does not keep the others from being read."""
 
-    def __init__(self, text: str, dialect: str, given: Mapping[str, Operator], binds: Sequence[Bind] = ()) -> None:
-        self.env = Environment(text, dialect)
+    def __init__(self, text: str, dialect: str, given: Given, binds: Sequence[Bind] = (), folder: str = "") -> None:
+        functions = {name: one for name, one in given.items() if isinstance(one, PythonFunction)}
+        self.env = Environment(text, dialect, regions=dict(functions))
+        self.folder = folder
         self.binds = {b.name.text.lower(): b for b in binds}
         for name, operator in given.items():
-            self.env = self.env.with_named(name, operator, is_view=False)
+            if isinstance(operator, Operator):
+                self.env = self.env.with_named(name, operator, is_view=False)
         self.declared: list[str] = []
         self.asked = 0
         self.only: int | None = None  # the number of the one query that is wanted
         self.queries: list[Statement] = []
         self.sources: list[Declared] = []
+        self.functions: list[tuple[PythonFunction, Span]] = []
 
     def read(self, statement: Parsed) -> None:
         match statement:
@@ -102,10 +115,10 @@ class _Reader:
                     )
             case BrokenDeclaration():
                 self.env = self.env.with_named(statement.name, None)
-            case RegionDeclaration():
+            case RegionDeclaration() | FunctionDeclaration():
                 if any(n.lower() == statement.name.text.lower() for n in self.env.regions):
                     raise _twice(statement.name)
-                self.env = replace(self.env, regions={**self.env.regions, statement.name.text: region(statement)})
+                self.env = replace(self.env, regions={**self.env.regions, statement.name.text: self._named(statement)})
             case ViewDeclaration():
                 view = self._told(statement.name, lambda: QueryBinder(self.env).bind(statement.query))
                 self._declare(statement.name, view, is_view=True)
@@ -129,6 +142,13 @@ class _Reader:
                 self.queries.append(
                     Statement(number, operator, self.env.t0, statement.text, statement.sink, statement.line)
                 )
+
+    def _named(self, declared: RegionDeclaration | FunctionDeclaration) -> Region | PythonFunction:
+        if isinstance(declared, RegionDeclaration):
+            return region(declared)
+        made = function(declared, self.folder)
+        self.functions.append((made, declared.path.span))
+        return made
 
     def _source(self, declared: StreamDeclaration | RelationDeclaration) -> Operator:
         dialect = self.env.dialect
@@ -178,14 +198,16 @@ def _bound(texts: Sequence[str], dialect: str) -> tuple[list[Parsed], list[Astra
 def read_script(
     text: str,
     dialect: str = "astral",
-    given: Mapping[str, Operator] | None = None,
+    given: Given | None = None,
     bind: Sequence[str] = (),
     only: int | None = None,
+    folder: Path | None = None,
 ) -> Script:
     """Reads and binds all statements of a text, or raises a ScriptError with all that is wrong.
 
-    What is given can be named in the text as if it were declared there; `bind` has sources of declared names, as
-    `name TO csv 'path'`. With `only` one of the queries is bound, by its number.
+    What is given can be named in the text as if it were declared there: sources, and Python functions. `bind` has
+    sources of declared names, as `name TO csv 'path'`. With `only` one of the queries is bound, by its number. Modules
+    of its functions are looked for in `folder` first.
 
     >>> script = read_script('''
     ...     CREATE STREAM s (v INT, ts TIMESTAMP) FROM csv 's.csv' TIMESTAMP BY ts;
@@ -211,7 +233,7 @@ def read_script(
         for b in binds
         if twice[b.name.text.lower()] is not b
     ]
-    reader = _Reader(text, dialect, given or {}, binds)
+    reader = _Reader(text, dialect, given or {}, binds, str((folder or Path()).resolve()))
     reader.only = only
     statements += outside
     for statement in statements:
@@ -226,4 +248,4 @@ def read_script(
     if errors:
         in_order = sorted(errors, key=lambda e: (e.span.line, e.span.column) if e.span else (0, 0))
         raise ScriptError(in_order, tuple(reader.sources))
-    return Script(tuple(reader.queries), tuple(reader.sources))
+    return Script(tuple(reader.queries), tuple(reader.sources), tuple(reader.functions))

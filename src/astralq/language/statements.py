@@ -1,4 +1,4 @@
-"""The grammar of declarations: CREATE STREAM, RELATION, REGION and VIEW, START AT, SET TICK, INSERT INTO."""
+"""The grammar of declarations: CREATE STREAM, RELATION, REGION, FUNCTION and VIEW, START AT, SET TICK, INSERT INTO."""
 
 from __future__ import annotations
 
@@ -16,6 +16,7 @@ from astralq.expr.unused import refuse_dropped_words
 from astralq.language.syntax import (
     Bind,
     ColumnDef,
+    FunctionDeclaration,
     Moment,
     Name,
     Parsed,
@@ -130,12 +131,16 @@ class StatementParser(ScalarSQL.Parser):
             name = self._name("the region's name")
             self._expect("AS")
             return RegionDeclaration(name, self._string("the region's WKT"))
+        if self._match_text_seq("CREATE", "FUNCTION"):
+            return self._create_function(aggregate=False)
+        if self._match_text_seq("CREATE", "AGGREGATE", "FUNCTION"):
+            return self._create_function(aggregate=True)
         if self._match_text_seq("CREATE", "VIEW"):
             name = self._name("the view's name")
             self._expect("AS")
             return ViewDeclaration(name, self._whole_query())
         if self._match_text_seq("CREATE"):
-            self.raise_error("expected STREAM, RELATION, REGION or VIEW")
+            self.raise_error("expected STREAM, RELATION, REGION, VIEW or FUNCTION")
         if self._match_text_seq("START", "AT"):
             self._expect("TIMESTAMP")
             return StartAt(self._string("a time"))
@@ -161,15 +166,37 @@ class StatementParser(ScalarSQL.Parser):
             name = self._name("an attribute's name")
             if separator is not None and not self._match(separator):
                 self.raise_error("expected : and a type")
-            first, depth = self._curr, 0
-            while self._curr and (depth or self._curr.token_type not in (TokenType.COMMA, TokenType.R_PAREN)):
-                depth += (self._curr.token_type is TokenType.L_PAREN) - (self._curr.token_type is TokenType.R_PAREN)
-                self._advance()
-            if self._prev.end < first.start:
-                self.raise_error(f"expected the type of {name.text}")
-            return ColumnDef(name, Name(self._find_sql(first, self._prev), self._span(first, self._prev)))
+            return ColumnDef(name, self._type(f"the type of {name.text}"))
 
         return tuple(self._parse_wrapped_csv(column))
+
+    def _type(self, what: str, end: str = ")") -> Name:
+        """A type up to a comma or an end; what is in parentheses belongs to it."""
+        first, depth = self._curr, 0
+        while self._curr and (depth or self._curr.text.upper() not in (",", end)):
+            depth += (self._curr.token_type is TokenType.L_PAREN) - (self._curr.token_type is TokenType.R_PAREN)
+            self._advance()
+        if first is None or self._prev.end < first.start:
+            self.raise_error(f"expected {what}")
+        return Name(self._find_sql(first, self._prev), self._span(first, self._prev))
+
+    def _create_function(self, *, aggregate: bool) -> FunctionDeclaration:
+        name = self._name("the function's name")
+        parameters = self._parse_wrapped_csv(self._parameter)
+        self._expect("RETURNS")
+        result = self._type("the type that it returns", "AS")
+        self._expect("AS")
+        form = self._name("python")
+        if form.text.lower() != "python":
+            hint = "write AS python 'module:callable'"
+            raise PlanError(f"a function is computed by python, not by {form.text}", hint=hint, span=form.span)
+        path = self._string("module:callable")
+        deterministic = bool(self._match_text_seq("DETERMINISTIC"))
+        return FunctionDeclaration(name, tuple(parameters), result, path, deterministic, aggregate)
+
+    def _parameter(self) -> Name | None:
+        """A type; none in ()."""
+        return None if self._curr and self._curr.token_type is TokenType.R_PAREN else self._type("a type")
 
     def _origin(self) -> Origin:
         named = self._name("a format, for example csv")

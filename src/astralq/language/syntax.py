@@ -92,6 +92,18 @@ class RegionDeclaration:
 
 
 @dataclass(frozen=True)
+class FunctionDeclaration:
+    """CREATE [AGGREGATE] FUNCTION name (types) RETURNS type AS python 'module:callable' [DETERMINISTIC]."""
+
+    name: Name
+    parameters: tuple[Name, ...]
+    result: Name
+    path: Name
+    deterministic: bool
+    aggregate: bool
+
+
+@dataclass(frozen=True)
 class ViewDeclaration:
     """CREATE VIEW name AS query."""
 
@@ -135,6 +147,7 @@ Parsed = (
     | StreamDeclaration
     | RelationDeclaration
     | RegionDeclaration
+    | FunctionDeclaration
     | ViewDeclaration
     | StartAt
     | SetTick

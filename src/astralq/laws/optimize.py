@@ -9,6 +9,7 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from astralq.algebra.base import Operator
+from astralq.algebra.callables import functions_of
 from astralq.algebra.observed import Observed, observed
 from astralq.algebra.state import Kept, kept_state, unbounded
 from astralq.errors import PlanError, nearest
@@ -16,6 +17,9 @@ from astralq.laws.invariants import LawError, check
 from astralq.laws.lower import lower
 from astralq.laws.rule import Refusal, Rule, Site
 from astralq.laws.rules import RULES
+
+DETERMINISTIC = "deterministic"
+"""The condition of every law: no function below gives another value each time it is called."""
 
 
 @dataclass(frozen=True)
@@ -127,6 +131,10 @@ def _applied(
 def attempt(rule: Rule, op: Operator, site: Site, refusals: dict[Refusal, None]) -> Operator | None:
     """The operator as a rule rewrites it, checked; what was refused is added to the refusals."""
     new = rule.tried(op, site)
+    if new is not None and (unsure := next((f for f in functions_of(op) if not f.deterministic), None)) is not None:
+        why = f"{unsure.name} is a Python function that is not declared DETERMINISTIC"
+        site.refusals.append(Refusal(rule.name, DETERMINISTIC, op.label, why))
+        new = None
     refusals |= dict.fromkeys(site.refusals)
     if new is not None:
         check(rule, op, new)

@@ -9,12 +9,13 @@ from astralq.algebra.answers import answer_columns
 from astralq.algebra.base import Kind
 from astralq.algebra.retention import demand_of_changes
 from astralq.algebra.set_aside import SetAside
+from astralq.callables import PythonFunction
 from astralq.errors import PlanError
 from astralq.plan import functions as F  # noqa: N812
 from astralq.plan.columns import Column, col, columns, lit
 from astralq.plan.encoding.batches import Id, greatest, le, literal, lt
 from astralq.plan.encoding.tables import RelationTable, attributes, order_columns
-from astralq.plan.operators.expressions import regions
+from astralq.plan.operators.expressions import functions
 from astralq.plan.operators.relational import marked
 from astralq.plan.planner import Planner
 from astralq.plan.run import MANY_ROWS, BatchRun, Run
@@ -35,7 +36,7 @@ class Plan:
     one_partition: bool
     missing: tuple[Table, ...] = ()
     state: StateTables | None = None
-    regions: dict[str, Region] = field(default_factory=dict)
+    functions: dict[str, Region | PythonFunction] = field(default_factory=dict)  # that run Python
     reasons: tuple[tuple[str, str, str], ...] = ()  # operator, strategy, why
     set_aside: tuple[SetAside, ...] = ()
     rows: int | None = None  # how many rows are read, if that is known
@@ -88,7 +89,7 @@ def _plan(run: Run, answer: Table | None) -> Plan:
         run.one_partition,
         tuple(run.choices.missing.values()),
         run.state,
-        regions(run.query),
+        functions(run.query),
         tuple(run.choices.reasons),
         tuple(run.set_aside()) if isinstance(run, BatchRun) else (),
         None if run.rows >= MANY_ROWS else run.rows,

@@ -62,7 +62,7 @@ class ContinuousQuery:
         if not text:
             return self
         try:
-            return replace(self, plan=loads(text))
+            return replace(self, plan=loads(text, str(self.folder.resolve())))
         except UnknownPlanError as e:
             raise CheckpointError(
                 f"the checkpoint {root} has a plan of query {self.name} that this version does not know: {e.message}",

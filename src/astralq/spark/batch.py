@@ -19,7 +19,7 @@ from astralq.plan.answer import Plan, plan_history, plan_state
 from astralq.plan.facts import FEW_ROWS, Facts, learn, measures
 from astralq.plan.run import BatchRun
 from astralq.spark.execute import Execution
-from astralq.spark.regions import register_regions
+from astralq.spark.functions import register_functions
 from astralq.spark.sources.given import Given
 from astralq.timeline import Instant
 
@@ -94,7 +94,7 @@ def complete(planned: Callable[[], list[Plan]], facts: Facts, execution: Executi
     while True:
         plans = planned()
         for plan in plans:
-            register_regions(execution.session, plan.regions)
+            register_functions(execution.session, plan.functions)
         if not any(plan.missing for plan in plans):
             return plans
         asked = {t.digest: t for plan in plans for t in plan.measurable}

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Collection, Mapping
+from collections.abc import Callable, Collection, Mapping, Sequence
 from datetime import datetime
 from typing import Any
 
@@ -11,10 +11,12 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812
 
 from astralq.algebra.base import HasOperator, Operator, operator_of
+from astralq.algebra.callables import function as python_function
 from astralq.algebra.extents import names_of
 from astralq.algebra.fluent import Columns, RelationQuery, StreamQuery
 from astralq.algebra.set_aside import SetAsideWarning
 from astralq.algebra.sources import RelationSource, StreamSource
+from astralq.callables import PythonFunction
 from astralq.errors import DataError, PlanError, SchemaError
 from astralq.expr.safety import can_fail
 from astralq.language.script import read_script
@@ -86,6 +88,7 @@ class Engine:
         self.rules = rules_without(without, laws=laws)
         self._frames: dict[str, DataFrame] = {}
         self._ranges: dict[tuple[str, int], Range] = {}
+        self._functions: dict[str, PythonFunction] = {}
 
     # Sources
 
@@ -152,6 +155,36 @@ class Engine:
         }
         self._frames[name] = df.withColumns(widened) if widened else df
         return name
+
+    # Functions
+
+    def function(
+        self,
+        name: str,
+        function: str | Callable[..., Any],
+        returns: str,
+        *,
+        parameters: Sequence[str] | None = None,
+        deterministic: bool = False,
+        aggregate: bool = False,
+    ) -> PythonFunction:
+        """A Python function, as `astralq.function` makes it, that the text of queries can name from now on; a name that
+        is given again is replaced.
+
+        >>> from astralq.spark.session import session
+        >>> spark = session("local[2]")
+        >>> engine = Engine(spark)
+        >>> rows = spark.sql("SELECT id AS v, timestamp_seconds(id * 10) AS ts FROM range(3)")
+        >>> s = engine.stream_from(rows, timestamp="ts")
+        >>> squared = engine.function("squared", lambda v: v * v, "BIGINT", deterministic=True)
+        >>> [r.w for r in engine.run("SELECT squared(v) AS w FROM s", s=s).collect()]
+        [0, 1, 4]
+        """
+        made = python_function(
+            name, function, returns, parameters=parameters, deterministic=deterministic, aggregate=aggregate
+        )
+        self._functions[name.lower()] = made
+        return made
 
     # Answers
 
@@ -254,7 +287,7 @@ class Engine:
         t0 = None if start_at is None else instant(start_at)
         if not isinstance(query, str):
             return operator_of(query), t0
-        script = read_script(query, dialect, {name: operator_of(q) for name, q in given.items()})
+        script = read_script(query, dialect, {**self._functions, **{name: operator_of(q) for name, q in given.items()}})
         if len(script.queries) != 1:
             raise PlanError(f"the text has {len(script.queries)} queries", hint="run one at a time")
         statement = script.queries[0]

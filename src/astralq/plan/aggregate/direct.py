@@ -12,6 +12,7 @@ from astralq.plan.aggregate.limbs import Layout
 from astralq.plan.aggregate.partials import Plan, plan, with_steps
 from astralq.plan.columns import Column, Window, col, columns, lit
 from astralq.plan.encoding.tables import in_order
+from astralq.plan.operators.expressions import python_call
 from astralq.plan.table import Table
 from astralq.plan.windows.odometer import leg
 
@@ -35,6 +36,12 @@ def aggregated(
             rows = _with_legs(rows, k, by, order, planar=planar)
             parts += _spatial_parts(k, a, order)
             finals.append(_spatial(k, a))
+        elif a.python is not None:
+            ordered = F.struct(*(col(c).alias(f"o{j}") for j, c in enumerate(order)), value.alias("given"))
+            # What a FILTER leaves out is NULL, which lists pass over; of nothing the aggregate is NULL.
+            parts.append(F.array_sort(F.collect_list(F.when(value.is_not_null(), ordered))).alias(f"a{k}"))
+            args = [f"transform(a{k}, one_ -> one_.given.x{x})" for x in range(len(a.args))]
+            finals.append(F.when(F.size(f"a{k}") > 0, F.expr(python_call(a.python, args))))
         elif a.function in ("median", "percentile"):
             fraction = a.args[1].value if len(a.args) > 1 and isinstance(a.args[1], Literal) else 0.5
             assert fraction is not None

@@ -14,6 +14,7 @@ from astralq.plan.aggregate.moments import Moments, moment_limbs, square_limbs
 from astralq.plan.columns import Column, col, lit
 from astralq.plan.encoding.scan import MERGES
 from astralq.plan.operators.expressions import Names, compiled
+from astralq.plan.sql_types import spark_type
 from astralq.plan.table import Table
 
 
@@ -134,6 +135,10 @@ def prepared(op: GroupBy, names: Names) -> list[Column]:
     their times as s…"""
     made = [compiled(e, names).alias(f"k{j}") for j, (_, e) in enumerate(op.keys)]
     for j, (_, a) in enumerate(op.aggregates):
+        if a.python is not None:
+            args = F.struct(*(compiled(e, names).cast(spark_type(e.type)).alias(f"x{k}") for k, e in enumerate(a.args)))
+            made.append((args if a.where is None else F.when(compiled(a.where, names), args)).alias(f"v{j}"))
+            continue
         if a.function not in SPATIAL_AGGREGATES:
             made += [_argument(a, e, names).alias(f"v{j}") for e in a.args[:1]]
             made += [] if a.where is None else [compiled(a.where, names).alias(f"w{j}")]

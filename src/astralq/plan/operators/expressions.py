@@ -7,10 +7,14 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from astralq.algebra.base import STAMP, Operator
+from astralq.algebra.digest import digest_of
 from astralq.algebra.properties import expressions
-from astralq.expr.nodes import Call, Column, Expr, Inside
+from astralq.algebra.relational import GroupBy
+from astralq.callables import PythonFunction
+from astralq.expr.nodes import Call, Column, Expr, Inside, PythonCall
 from astralq.plan import functions as F  # noqa: N812
 from astralq.plan.columns import Column as SqlColumn
+from astralq.plan.sql_types import spark_type
 from astralq.schema import BOOLEAN, Schema
 from astralq.space import Region
 
@@ -65,7 +69,11 @@ def rewritten(expr: Expr, names: Names) -> Expr:
         return Raw(expr.type, names.text(expr))
     if isinstance(expr, Inside):
         x, y = (f"CAST({rewritten(e, names)} AS DOUBLE)" for e in expr.children)
-        return Raw(BOOLEAN, f"{region_function(expr.region)}({x}, {y})")
+        return Raw(BOOLEAN, f"{function_name(expr.region)}({x}, {y})")
+    if isinstance(expr, PythonCall):
+        # Python gets the types that are declared, whatever Spark's own constants and implicit casts have.
+        args = [f"CAST({rewritten(a, names)} AS {spark_type(a.type)})" for a in expr.args]
+        return Raw(expr.type, python_call(expr.function, args))
     return expr.rebuilt(tuple(rewritten(c, names) for c in expr.children))
 
 
@@ -84,12 +92,29 @@ def bounding_boxes(condition: Expr, names: Names) -> SqlColumn | None:
     return x.between(west, east) & y.between(south, north)
 
 
-def region_function(region: Region) -> str:
-    """The name of the function that tests a region; it is the only one that runs Python."""
-    return "astralq_inside_" + hashlib.sha256(region.wkt.encode()).hexdigest()[:16]
+def function_name(of: Region | PythonFunction) -> str:
+    """The name of the function that runs Python: to test a region, or to call what a user declared."""
+    if isinstance(of, Region):
+        return "astralq_inside_" + hashlib.sha256(of.wkt.encode()).hexdigest()[:16]
+    # Two callables that were given under one name are two functions as long as this process lasts.
+    apart = "" if of.given is None else f"_{id(of.given):x}"
+    return f"astralq_python_{digest_of(of)[:16]}{apart}"
 
 
-def regions(query: Operator) -> dict[str, Region]:
-    """The functions that a query's expressions call, with their regions."""
-    parts = (part for op in query.walk() for e in expressions(op) for part in e.walk())
-    return {region_function(e.region): e.region for e in parts if isinstance(e, Inside)}
+def python_call(function: PythonFunction, args: Sequence[str]) -> str:
+    """What a callable gives; what it raises is an error only where the value is looked at, as in a branch of CASE that
+    is taken. Spark computes functions of Python for all rows at once, before it looks at branches."""
+    given = f"array({function_name(function)}({', '.join(args) or 'true'}))"
+    value = "CASE WHEN given_.error IS NULL THEN given_.value ELSE raise_error(given_.error) END"
+    return f"element_at(transform({given}, given_ -> {value}), 1)"
+
+
+def functions(query: Operator) -> dict[str, Region | PythonFunction]:
+    """The functions that run Python in a query's expressions, by their names."""
+    found: list[Region | PythonFunction] = []
+    for op in query.walk():
+        parts = [part for e in expressions(op) for part in e.walk()]
+        found += [e.region for e in parts if isinstance(e, Inside)]
+        found += [e.function for e in parts if isinstance(e, PythonCall)]
+        found += [a.python for _, a in op.aggregates if a.python is not None] if isinstance(op, GroupBy) else []
+    return {function_name(f): f for f in found}

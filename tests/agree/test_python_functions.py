@@ -1,0 +1,54 @@
+"""Python functions on Spark: every place that an expression can stand in, all types, and the model's errors."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from astralq.errors import EvaluationError
+from astralq.language import read_script
+from astralq.spark import Engine
+from astralq.spark.error_translation import translated_errors
+from tests.agree.compare import on_model, on_spark, same
+from tests.language.test_python_functions import DECLARED
+from tests.support import sec
+
+DATA: dict[str, Any] = {"k": [(sec(n), (n % 3, None if n == 4 else n)) for n in range(16) if n != 13]}
+FAILING: dict[str, Any] = {"k": [*DATA["k"], (sec(20), (1, 13))]}
+QUERIES = [
+    "SELECT half(v) AS h, shown(id, v, later(_t), 1) AS s, nothing() AS n FROM k WHERE unsure(v) > 1 OR v IS NULL",
+    "SELECT half(id) AS h, folded(v) AS f, count(*) AS n FROM k [ROWS 5] GROUP BY half(id) HAVING half(folded(v)) > 10",
+    "SELECT id, folded(v) FILTER (WHERE v % 2 = 0 OR v IS NULL) AS f FROM k [ROWS 4] GROUP BY id",
+    "SELECT folded(half(v)) AS f FROM k [RANGE 3 SECONDS SLIDE 2 SECONDS]",
+    "SELECT x.v, y.v AS w FROM k [ROWS 4] x JOIN k [ROWS 3] y ON unsure(x.v) = half(y.v) AND unsure(x.v - y.v) > -3",
+    "SELECT x.v, y.v AS w FROM k [ROWS 3] x LEFT JOIN k [ROWS 2] y ON unsure(x.v) = y.id",
+    "SELECT v, w FROM k LOOKUP JOIN (SELECT id AS i, v AS w FROM k [ROWS 4]) r ON half(v) = unsure(w)",
+    "RSTREAM(SELECT DISTINCT unsure(v) AS h FROM k [TUMBLE 5 SECONDS])",
+]
+GUARDED = "SELECT CASE WHEN v <> 13 THEN half(v) ELSE -1 END AS h, v <> 13 AND half(v) = 2 AS two FROM k"
+FAILS = {
+    "SELECT unsure(v) AS h FROM k": "unsure(13) failed: ValueError: unlucky (callables.py, line 16)",
+    "SELECT wrong(v) AS h FROM k": "wrong(0) gave 'not a number', which is not an INT",
+}
+
+
+@pytest.mark.parametrize("query", [*QUERIES, GUARDED])
+def test_functions_give_the_model_s_answers(engine: Engine, query: str) -> None:
+    op = read_script(DECLARED + query).queries[0].operator
+    data = FAILING if query == GUARDED else DATA
+    expected = on_model(op, data)
+    found = on_spark(engine, op, data)
+    assert same(expected, found), f"model {expected}\nspark {found}"
+    assert expected
+
+
+@pytest.mark.parametrize("query", FAILS)
+def test_what_a_callable_raises_is_told_as_the_model_tells_it(engine: Engine, query: str) -> None:
+    op = read_script(DECLARED + query).queries[0].operator
+    with pytest.raises(EvaluationError) as raised:
+        on_model(op, FAILING)
+    assert raised.value.message == FAILS[query]
+    with pytest.raises(EvaluationError) as raised, translated_errors():
+        on_spark(engine, op, FAILING)
+    assert raised.value.message == FAILS[query]
