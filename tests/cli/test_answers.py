@@ -253,7 +253,7 @@ def test_an_error_names_aggregates_as_they_were_written(desk: Desk) -> None:
 
 def test_an_answer_that_is_inserted_goes_there_and_not_to_the_output(desk: Desk) -> None:
     query = readings().select("sensor").where("sensor = 2")
-    sinks = [Origin("csv", "a.csv"), Origin("csv", "b.csv", (("header", "true"),)), Origin("json", "c.json")]
+    sinks = [Origin("csv", "a.csv", (("header", "false"),)), Origin("csv", "b.csv"), Origin("json", "c.json")]
     file = desk.file("q.aql", query, query, query, query, sinks=sinks)
     assert printed("run", file, "--format", "csv", "--time", "seconds") == "t,i,sensor\n5,0,2\n"
     assert (desk.folder / "a.csv").read_text() == f"{T}5Z,0,2\n"

@@ -54,7 +54,7 @@ def test_once_prints_what_run_prints_and_a_second_time_nothing(folder: Path) -> 
 
 
 def test_insert_into_writes_a_file_for_each_epoch_as_run_would(folder: Path) -> None:
-    query = "INSERT INTO csv 'out' OPTIONS (header = 'true') ISTREAM(SELECT k, v FROM s [NOW]);"
+    query = "INSERT INTO csv 'out' ISTREAM(SELECT k, v FROM s [NOW]);"
     assert started(folder, query, "--once").stdout == ""
     assert (folder / "out" / "1-0000000001.csv").read_text() == (
         "t,i,k,v\n2026-03-01T12:00:00Z,0,1,0.1\n2026-03-01T12:00:10Z,0,2,0.2\n2026-03-01T12:00:20Z,0,1,0.3\n"

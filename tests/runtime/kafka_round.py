@@ -106,7 +106,7 @@ def check_heartbeats(spark: SparkSession, folder: Path, address: str, options: s
     send(spark, address, "beats", [*lines, f'{{"ts": "{second.format(9)}", "alive": true}}'])
     text = (
         f"CREATE STREAM s (k INT, ts TIMESTAMP, alive BOOLEAN) FROM kafka 'beats' OPTIONS ({options}) TIMESTAMP BY ts "
-        "HEARTBEAT BY alive; INSERT INTO csv 'beaten' SELECT k FROM s [RANGE 1 SECOND];"
+        "HEARTBEAT BY alive; INSERT INTO csv 'beaten' OPTIONS (header = 'false') SELECT k FROM s [RANGE 1 SECOND];"
     )
     answer(spark, folder, "beaten", text)
     got = "".join(f.read_text() for f in sorted((folder / "beaten").glob("*.csv")))
@@ -133,7 +133,7 @@ def check_handed_on(spark: SparkSession, folder: Path, options: str) -> None:
     source = f"CREATE STREAM s (k INT, v DOUBLE, ts TIMESTAMP) FROM kafka 'in' OPTIONS ({options}) TIMESTAMP BY ts;\n"
     emitted = f"INSERT INTO kafka 'handed' OPTIONS ({options}) WITH PROGRESS SELECT k FROM s WHERE k < 3;"
     handed = f"CREATE STREAM m (k INT) FROM kafka 'handed' OPTIONS ({options}) WITH PROGRESS;\n"
-    read = "INSERT INTO csv 'got' SELECT k FROM m [RANGE 1 SECOND];"
+    read = "INSERT INTO csv 'got' OPTIONS (header = 'false') SELECT k FROM m [RANGE 1 SECOND];"
     for name, text in (("emitter", source + emitted), ("receiver", handed + read)):
         run = answer(spark, folder, name, text)
         if name == "emitter":

@@ -21,7 +21,7 @@ SINKS = ("csv", "json", "parquet")
 def sink_file(sink: Origin, folder: Path, found: Answer) -> tuple[Path, Write]:
     """The file that an answer goes to, beside the query file if its path is relative, and what writes it.
 
-    As in Spark a csv file has no header unless OPTIONS (header = 'true') asks for it. Times are ISO 8601.
+    A csv file has a header unless OPTIONS (header = 'false') says otherwise. Times are ISO 8601.
     """
     if sink.format not in SINKS:
         live = sink.format == "kafka"

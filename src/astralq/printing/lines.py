@@ -51,10 +51,10 @@ def csv_lines(
 
 
 def lines_for(sink: Origin, answer: Answer) -> Iterator[str]:
-    """What INSERT INTO writes to a file: json, or csv with a header only if OPTIONS (header = 'true') asks for it."""
+    """What INSERT INTO writes to a file: json, or csv with a header unless OPTIONS (header = 'false') says no."""
     if sink.format != "csv":
         return json_lines([answer], "iso")
-    header = sink.progress or sink.option("header", "false").lower() == "true"
+    header = sink.progress or sink.option("header", "true").lower() == "true"
     return csv_lines([answer], "iso", header=header, sep=sink.option("sep", sink.option("delimiter", ",")))
 
 
