@@ -330,7 +330,9 @@ CASES: dict[str, tuple[Callable[[], Any], str]] = {
     ),
     "a timestamp that is none": (
         lambda: stream("S", "ts STRING", timestamp="ts"),
-        "stream S: 'ts' is STRING, not TIMESTAMP",
+        "stream S: 'ts' is STRING, not TIMESTAMP\n"
+        "  hint: say how it is written: TIMESTAMP BY to_timestamp(ts, 'yyyy-MM-dd HH:mm'), or declare it TIMESTAMP "
+        "with OPTIONS (timestampFormat = 'yyyy-MM-dd HH:mm')",
     ),
     # Time and space
     "a time that is NaN": (

@@ -9,8 +9,8 @@ import pyarrow as pa  # type: ignore[import-untyped]
 import pyarrow.parquet as pq  # type: ignore[import-untyped]
 import pytest
 
-from astralq.io.formats import File
 from astralq.io.parquet import Footers, footers
+from astralq.io.reading import File
 
 
 def written(folder: Path, times: list[int | None], type_: Any, **options: Any) -> File:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 
+from astralq.algebra.computed import with_computed
 from astralq.algebra.fluent import Columns, RelationQuery, StreamQuery
 from astralq.algebra.sources import Designation, RelationSource, SensedSource, StreamSource
 from astralq.expr.parse import split_list
@@ -21,8 +22,11 @@ def stream(
     batch_each_row: bool = False,
     location: tuple[str, str] | None = None,
     planar: bool = False,
+    computed: Mapping[str, str] | None = None,
 ) -> StreamQuery:
     """A pushed stream with its attributes; without `timestamp` its tuples are stamped on arrival.
+
+    `timestamp` is an attribute, or an expression of the others; `computed` has further attributes, with expressions.
 
     >>> from astralq.algebra.windows import range_
     >>> s = stream("S", "sensor INT, value DOUBLE, ts TIMESTAMP", timestamp="ts")
@@ -34,10 +38,11 @@ def stream(
           └─ WINDOW [RANGE 30 MINUTES SLIDE 30 MINUTES]
              └─ STREAM S
     """
-    declared = schema(attributes)
+    declared, made, timestamp = with_computed(schema(attributes), computed or {}, timestamp)
     if location is not None:
         declared = declared.with_location(Location(*location, planar))
-    return StreamQuery(StreamSource(name, declared, timestamp, names_of(position_by), batch_by, batch_each_row))
+    by = names_of(position_by)
+    return StreamQuery(StreamSource(name, declared, timestamp, by, batch_by, batch_each_row, computed=made))
 
 
 def sensed(

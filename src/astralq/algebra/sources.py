@@ -10,9 +10,10 @@ from typing import Any
 
 from astralq.algebra import answers
 from astralq.algebra.base import PSEUDO, STAMP, Kind, Operator, Unary
+from astralq.algebra.computed import FILE, MOMENT, Computed
 from astralq.algebra.digest import LATER
 from astralq.errors import PlanError
-from astralq.schema import BOOLEAN, STRING, TIMESTAMP, Attribute, Schema, Value, fits
+from astralq.schema import BOOLEAN, STRING, TIMESTAMP, Attribute, Schema, Type, Value, fits
 from astralq.timeline import Duration, Instant, format_duration, format_instant
 
 
@@ -25,6 +26,21 @@ def _check_names(schema: Schema, what: str) -> None:
             f"{what} declares {reserved[0]!r}, which is the name of a pseudo-column of every stream",
             hint="give the attribute another name",
         )
+
+
+def _without_computed(schema: Schema, computed: Computed) -> Schema:
+    made = {name.lower() for name, _ in computed}
+    return Schema(tuple(a for a in schema if a.name.lower() not in made))
+
+
+def _check_computed(what: str, declared: Schema, stored: Schema, computed: Computed) -> None:
+    """Computed attributes have their declared types, and read what is stored."""
+    if computed and not stored.attributes:
+        raise PlanError(f"{what} has computed attributes only", hint="declare what its rows hold")
+    for name, expr in computed:
+        assert declared[name].type == expr.type, name
+        for read in expr.columns:
+            assert read in stored or read == FILE.name, read
 
 
 @dataclass(frozen=True)
@@ -58,13 +74,25 @@ UNITS = {"SECONDS": 1_000_000, "MILLISECONDS": 1_000, "MICROSECONDS": 1}
 """Microseconds in the units that a numeric timestamp can be in."""
 
 
+def _how_to_time(name: str, found: Type) -> str | None:
+    """How to say what time the text of an attribute is."""
+    if found != STRING or name == MOMENT:
+        return None
+    return (
+        f"say how it is written: TIMESTAMP BY to_timestamp({name}, 'yyyy-MM-dd HH:mm'), or declare it TIMESTAMP with "
+        "OPTIONS (timestampFormat = 'yyyy-MM-dd HH:mm')"
+    )
+
+
 def _check_moment(what: str, schema: Schema, name: str, unit: str | None) -> None:
     """A timestamp is a TIMESTAMP, or a number with a unit."""
     found = schema[name].type
+    if name == MOMENT and not (found == TIMESTAMP or found.is_numeric):
+        raise PlanError(f"{what}: TIMESTAMP BY an expression that is {found}", hint="write to_timestamp(…) around it")
     if unit is None and found.is_numeric:
         raise PlanError(f"{what}: {name!r} is {found}, a number of what?", hint="add UNIT SECONDS, or another unit")
     if unit is None and found != TIMESTAMP:
-        raise PlanError(f"{what}: {name!r} is {found}, not TIMESTAMP")
+        raise PlanError(f"{what}: {name!r} is {found}, not TIMESTAMP", hint=_how_to_time(name, found))
     if unit is not None and not found.is_numeric:
         raise PlanError(f"{what}: {name!r} is {found}, not a number of {unit.lower()}", hint="leave out UNIT")
     if unit is not None and unit not in UNITS:
@@ -83,6 +111,9 @@ class StreamSource(Operator):
     With `progress` its rows are what INSERT INTO … WITH PROGRESS wrote: they bring t, i and positions, and heartbeats,
     which say how far time has come where there is no tuple (001 §8). `heartbeat` names a BOOLEAN that marks them in
     rows of others; it belongs to the transport, not to the tuples, and stands at `heartbeat_at` among the attributes.
+
+    `computed` has those attributes that no file holds, as expressions over the others. TIMESTAMP BY an expression is
+    one of them, MOMENT, which belongs to the rows and not to the tuples.
     """
 
     name: str
@@ -97,6 +128,7 @@ class StreamSource(Operator):
     progress: bool = field(default=False, metadata=LATER)
     heartbeat: str | None = field(default=None, metadata=LATER)
     heartbeat_at: int = field(default=0, metadata=LATER)
+    computed: Computed = field(default=(), metadata=LATER)
 
     @property
     def kind(self) -> Kind:
@@ -104,11 +136,30 @@ class StreamSource(Operator):
 
     @cached_property
     def schema(self) -> Schema:
-        return self.declared
+        if self.timestamp != MOMENT:
+            return self.declared
+        return Schema(self.declared.attributes[:-1], self.declared.location)
+
+    @cached_property
+    def stored(self) -> Schema:
+        """What its files hold."""
+        return _without_computed(self.physical, self.computed)
+
+    @property
+    def stamped_by(self) -> str | None:
+        """The attribute of its tuples that is their timestamp."""
+        return None if self.timestamp == MOMENT else self.timestamp
+
+    @property
+    def lacks_timestamp(self) -> str:
+        """What is said of a row without a timestamp."""
+        if self.timestamp != MOMENT:
+            return f"has no {self.timestamp!r}, so no timestamp"
+        return f"has no timestamp: {dict(self.computed)[MOMENT]} is NULL"
 
     @cached_property
     def physical(self) -> Schema:
-        """What its files hold: the attributes, and what belongs to the transport."""
+        """What its rows hold: the attributes, computed ones too, and what belongs to the transport."""
         attributes = self.declared.attributes
         if self.progress:
             return Schema((*EMITTED, *attributes, POSITION))
@@ -141,6 +192,12 @@ class StreamSource(Operator):
             )
         if self.timestamp is not None:
             _check_moment(f"stream {self.name}", self.declared, self.timestamp, self.unit)
+        if self.progress and self.computed:
+            raise PlanError(
+                f"stream {self.name}: WITH PROGRESS reads tuples back as they were written",
+                hint="compute attributes in the query, or where they are written",
+            )
+        _check_computed(f"stream {self.name}", self.declared, self.stored, self.computed)
         if self.lateness < 0:
             raise PlanError(f"stream {self.name}: the lateness is negative", hint="give a duration of at least 0")
         for name in self.position_by:
@@ -283,6 +340,7 @@ class RelationSource(Operator):
     position_by: tuple[str, ...] = ()
     unit: str | None = None
     origin: Origin | None = None
+    computed: Computed = field(default=(), metadata=LATER)
 
     @property
     def kind(self) -> Kind:
@@ -290,8 +348,13 @@ class RelationSource(Operator):
 
     @property
     def physical(self) -> Schema:
-        """What its files hold."""
+        """What its rows hold, computed attributes too."""
         return self.declared
+
+    @cached_property
+    def stored(self) -> Schema:
+        """What its files hold."""
+        return _without_computed(self.declared, self.computed)
 
     @property
     def validity(self) -> Validity:
@@ -307,6 +370,7 @@ class RelationSource(Operator):
 
     def check(self) -> None:
         _check_names(self.schema, f"relation {self.name}")
+        _check_computed(f"relation {self.name}", self.declared, self.stored, self.computed)
         for name in self.position_by:
             self.declared.index(name)
         for name in self.key:

@@ -178,7 +178,7 @@ def timestamp_attribute(stream: Operator) -> str | None:
     """The attribute that holds each tuple's own timestamp; None where a stream has none, as behind a streamer."""
     match stream:
         case StreamSource():
-            return stream.timestamp and stream.declared[stream.timestamp].name
+            return stream.stamped_by and stream.declared[stream.stamped_by].name
         case SensedSource():
             return stream.declared[stream.time].name
         case Select() | Spread() | StartedAt() | LookupJoin():

@@ -6,14 +6,10 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
 
-from astralq.algebra.sources import RelationSource, StreamSource
+from astralq.algebra.sources import sources_of
 from astralq.language import Statement
 from astralq.timeline import Instant
-
-if TYPE_CHECKING:
-    pass
 
 
 @dataclass(frozen=True)
@@ -34,14 +30,7 @@ class Question:
     @contextmanager
     def translated_source_errors(self) -> Iterator[None]:
         """Errors that a source's data caused name its file and value."""
-        try:
-            yield
-        except Exception as e:
-            from astralq.spark.source_errors import translate_source_error
+        from astralq.spark.sources.declared import translated_source_errors
 
-            for op in self.statement.operator.walk():
-                if isinstance(op, StreamSource | RelationSource):
-                    translated = translate_source_error(op, self.folder, e)
-                    if translated is not None:
-                        raise translated from e
-            raise
+        with translated_source_errors(sources_of(self.statement.operator), self.folder):
+            yield

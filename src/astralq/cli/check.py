@@ -64,7 +64,8 @@ class _File:
             return None
         attribute = getattr(error, "attribute", None)
         at = None if attribute is None else source.declared.find(attribute)
-        return declared.name if at is None else declared.attributes[at]
+        # What TIMESTAMP BY computes has no name of its own in the text.
+        return declared.name if at is None or at >= len(declared.attributes) else declared.attributes[at]
 
 
 def check_all(files: Sequence[str], dialect: str | None, bind: Sequence[str] = ()) -> Iterator[str]:

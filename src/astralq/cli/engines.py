@@ -19,8 +19,8 @@ from astralq.cli.answers import Question
 from astralq.cli.scripts import shown
 from astralq.errors import AstralError, DataError
 from astralq.io.files import described, find_files, read_sensor, read_sources
-from astralq.io.formats import SUFFIXES
 from astralq.io.parquet import footers
+from astralq.io.reading import SUFFIXES
 from astralq.model import run, set_aside, state
 from astralq.model.run import observe
 from astralq.model.sources import Sites, acquire
@@ -276,13 +276,15 @@ def _times_in_footers(question: Question) -> dict[tuple[str, Instant], Times]:
     start = EPOCH if t0 is None else t0
     known: dict[tuple[str, Instant], Times] = {}
     for op in operator.walk():
-        if not isinstance(op, StreamSource) or op.timestamp is None or op.unit is not None or op.origin is None:
+        if not isinstance(op, StreamSource) or op.origin is None or op.unit is not None:
+            continue
+        if op.timestamp not in op.stored:  # stamped on arrival, or by an expression
             continue
         if op.origin.format != "parquet" or "://" in op.origin.path or op.batch_by is not None or op.batch_each_row:
             continue
         if op.has_heartbeats:
             continue
-        said = footers(find_files(op.origin, question.folder, described(op)), op.timestamp)
+        said = footers(find_files(op.origin, question.folder, described(op)), str(op.timestamp))
         if said is not None and start <= said.first:
             known[op.name, start] = Times(BatchId(Instant(said.first), 0), Instant(said.last), said.rows)
     return known

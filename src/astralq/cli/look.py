@@ -11,6 +11,8 @@ from pathlib import Path
 from astralq.algebra.sources import Origin, RelationSource, SensedSource, StreamSource, Validity
 from astralq.cli.words import counted
 from astralq.errors import AstralError, DataError, nearest
+from astralq.io.computed import Completion
+from astralq.io.csv_text import CsvDialect, csv_records
 from astralq.io.declared import (
     FOLLOWED,
     STORED,
@@ -23,22 +25,19 @@ from astralq.io.declared import (
     stored_origin,
 )
 from astralq.io.files import NoFileError, described, find_files, imported
-from astralq.io.formats import (
+from astralq.io.formats import Beginning, check_options, read_beginning
+from astralq.io.options import charset, check_option_names
+from astralq.io.progress import unpacked
+from astralq.io.reading import (
     HEADER_UNDECLARED,
     SEPARATED,
     SUFFIXES,
-    Beginning,
-    CsvDialect,
     File,
     MissingColumnError,
-    check_options,
-    csv_records,
     exact,
     missing,
     opened,
-    read_beginning,
 )
-from astralq.io.options import charset, check_option_names
 from astralq.model.sources import read_relation, receive
 from astralq.schema import STRING, TIMESTAMP, Attribute, Schema
 from astralq.timeline import duration
@@ -213,7 +212,7 @@ def _into(source: StreamSource | RelationSource, origin: Origin, files: Sequence
     names: dict[str, None] = {}
     rows, whole = 0, len(files) <= FILES
     for file in files[:FILES]:
-        beginning, wrong = _beginning(origin, file, source.physical)
+        beginning, wrong = _beginning(origin, file, source.stored)
         if not wrong and beginning is not None:
             wrong = _refused_rows(source, file, beginning)
         for e in wrong:
@@ -225,7 +224,7 @@ def _into(source: StreamSource | RelationSource, origin: Origin, files: Sequence
         if beginning is not None:
             rows += len(beginning.rows)
             names |= dict.fromkeys(beginning.names)
-    unseen = [a.name for a in source.physical if names and a.name.lower() not in map(str.lower, names)]
+    unseen = [a.name for a in source.stored if names and a.name.lower() not in map(str.lower, names)]
     if whole:
         look.problems += [missing(name, names, origin.path) for name in unseen]
     if look.problems:
@@ -244,12 +243,17 @@ def _fit(rows: int, files: int, whole: bool) -> str:
 
 
 def _refused_rows(source: StreamSource | RelationSource, file: File, beginning: Beginning) -> list[AstralError]:
-    """What typed rows can lack: a timestamp, a number of their batch, the sign of a change."""
+    """What typed rows can lack: a computed attribute, a timestamp, a number of their batch, the sign of a change."""
+    complete = Completion(source).row
+    try:
+        rows = [complete(values, where, file.path.name) for where, values in beginning.rows]
+    except DataError as e:
+        return [e]
     try:
         if isinstance(source, RelationSource):
-            read_relation(source, beginning.rows)
+            read_relation(source, rows)
         elif source.timestamp is not None:
-            receive(source, beginning.rows)
+            receive(source, unpacked(source, rows) if source.has_heartbeats else rows)
     except DataError as e:
         return [DataError(f"{file.shown}: {e.message}", hint=e.hint)]
     return []

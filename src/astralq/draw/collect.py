@@ -190,7 +190,7 @@ def _timestamps(op: Operator) -> list[str]:
     """The attributes that stamp the sources of a stream, unless it has been stamped anew."""
     match op:
         case StreamSource():
-            return [] if op.timestamp is None else [op.timestamp]
+            return [] if op.stamped_by is None else [op.stamped_by]
         case SensedSource():
             return [op.time]
         case Tick(child) | Select(child, _) | StartedAt(child) | Spread(child):

@@ -29,7 +29,7 @@ def can_fail(expr: Expr) -> bool:
     >>> [can_fail(expression(e, s)) for e in ("v * 2 > k", "k * 2 > v", "v / k > 1")]
     [False, True, True]
     """
-    return any(_fails(e) for e in expr.walk())
+    return any(own_failure(e) for e in expr.walk())
 
 
 def tells_equals_apart(expr: Expr) -> bool:
@@ -56,10 +56,11 @@ def movable(expr: Expr) -> bool:
     return not can_fail(expr) and not tells_equals_apart(expr)
 
 
-def _fails(e: Expr) -> bool:
+def own_failure(e: Expr) -> bool:
+    """Whether the expression can fail where its parts have not."""
     match e:
         case Cast():
-            return not (e.safe or _always_fits(e.operand.type, e.type))
+            return not (e.safe or always_fits(e.operand.type, e.type))
         case Call(function="like", args=(_, Literal(value=str(pattern)))):
             return "\\" in pattern  # an escape may be wrong
         case Call(function="+" | "-" | "*" | "negate" | "abs"):
@@ -74,7 +75,8 @@ def _fails(e: Expr) -> bool:
     return False
 
 
-def _always_fits(source: Type, to: Type) -> bool:
+def always_fits(source: Type, to: Type) -> bool:
+    """Whether a cast from the one type to the other cannot fail."""
     if source == to or source.name == "NULL" or to.name == "STRING":
         return True
     if source.name == "INT" and to.name == "DECIMAL":

@@ -9,8 +9,8 @@ from pathlib import Path
 from astralq.algebra.sources import EMITTED, POSITION, Origin, RelationSource, StreamSource
 from astralq.errors import DataError, nearest
 from astralq.io.files import described
-from astralq.io.formats import SUFFIXES, File
 from astralq.io.options import LISTING
+from astralq.io.reading import SUFFIXES, File
 from astralq.schema import BIGINT, TIMESTAMP, Attribute
 
 STORED = (*SUFFIXES, "jdbc", "python")
@@ -122,7 +122,7 @@ def rate_misfits(source: StreamSource | RelationSource) -> list[DataError]:
             hint=nearest(a.name, _RATE),
             attribute=a.name,
         )
-        for a in source.declared
+        for a in source.stored
         if _RATE.get(a.name.lower()) != a.type
     ]
 

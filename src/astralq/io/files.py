@@ -12,8 +12,10 @@ from astralq.algebra.base import Operator
 from astralq.algebra.sources import Origin, RelationSource, SensedSource, Sensor, StreamSource
 from astralq.callables import find_callable, importable, what_failed
 from astralq.errors import AstralError, DataError, nearest
-from astralq.io.formats import SUFFIXES, File, NamedRows, check_options, read_files, typed
+from astralq.io.computed import Completion
+from astralq.io.formats import NamedRows, check_options, read_files
 from astralq.io.progress import WithHeartbeats, unpacked
+from astralq.io.reading import SUFFIXES, File, typed
 from astralq.schema import Schema, Values
 from astralq.timeline import Instant
 
@@ -70,9 +72,16 @@ def _physical_rows(source: StreamSource | RelationSource, folder: Path) -> list[
             hint="declare which attribute holds the time: TIMESTAMP BY …",
         )
     if origin.format == "python":
-        return called(origin, source.physical, folder)
+        return completed(source, called(origin, source.stored, folder), f"python {origin.path!r}")
     check_options(origin, described(source))
-    return read_files(origin, find_files(origin, folder, described(source)), source.physical)
+    complete = Completion(source).row
+    return read_files(origin, find_files(origin, folder, described(source)), source.stored, complete)
+
+
+def completed(source: StreamSource | RelationSource, rows: Sequence[Values], what: str) -> list[Values]:
+    """Rows that are in no file with their computed attributes."""
+    complete = Completion(source).row
+    return [complete(row, f"{what}, row {k}") for k, row in enumerate(rows, start=1)]
 
 
 # Paths

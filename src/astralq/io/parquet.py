@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from astralq.errors import DataError
-from astralq.io.formats import NUMBER_AS_TIME, File, missing
+from astralq.io.reading import NUMBER_AS_TIME, File, missing
 from astralq.schema import Attribute, Schema, Type
 
 INTEGRAL = ("tinyint", "smallint", "int", "bigint")

@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import fields, replace
 
 from sqlglot import exp
 
 from astralq.algebra.base import Operator
+from astralq.algebra.computed import FILE, MOMENT, Computed, of_type, over_stored, reads_file
 from astralq.algebra.sources import Designation, Origin, RelationSource, SensedSource, StreamSource
 from astralq.callables import PythonFunction
 from astralq.errors import AstralError, PlanError
-from astralq.expr.nodes import Literal
+from astralq.expr.nodes import Expr, Literal
 from astralq.expr.parse import Binder
 from astralq.expr.python_functions import check_function
 from astralq.language.syntax import (
@@ -31,15 +32,50 @@ from astralq.timeline import Duration, duration
 _SNEEQL_TYPES = {"FLOAT": DOUBLE, "TIME": TIMESTAMP}
 
 
-def _schema(columns: tuple[ColumnDef, ...], dialect: str) -> Schema:
-    attributes = []
-    for c in columns:
+def _schema(columns: tuple[ColumnDef, ...], dialect: str) -> tuple[Schema, Computed]:
+    """The attributes, and those of them that are computed: over what is stored, so that one may name another that
+    stands before it."""
+    attributes = [None if c.type is None else Attribute(c.name.text, _type(c.type, dialect)) for c in columns]
+    stored = [a for a, c in zip(attributes, columns, strict=True) if a is not None and c.computed is None]
+    made: dict[str, Expr] = {}
+    before = list(stored)
+    for k, c in enumerate(columns):
+        if c.computed is None:
+            continue
+        wanted, name = attributes[k], c.name.text
         try:
-            known = _SNEEQL_TYPES.get(c.type.text.upper()) if dialect == "sneeql" else None
-            attributes.append(Attribute(c.name.text, known or parse_type(c.type.text)))
+            expr = over_stored(_bound(c.computed, before, c.name.span.source), _lower(made))
+            made[name] = expr if wanted is None else of_type(expr, wanted.type, name)
         except AstralError as e:
-            raise e.at(c.type.span) from None
-    return Schema(tuple(attributes))
+            raise e.at(c.name.span) from None
+        attributes[k] = Attribute(name, made[name].type)
+        before.append(Attribute(name, made[name].type))
+    return Schema(tuple(a for a in attributes if a is not None)), tuple(made.items())
+
+
+def _bound(node: exp.Expression, attributes: Sequence[Attribute], source: str) -> Expr:
+    """An expression of a row: of its attributes, and the name of its file."""
+    file = (FILE,) if any(c.name.lower() == FILE.name for c in node.find_all(exp.Column)) else ()
+    return Binder(Schema((*attributes, *(f for f in file if f not in attributes))), {}, source).bind(node)
+
+
+def _lower(made: Mapping[str, Expr]) -> dict[str, Expr]:
+    return {name.lower(): e for name, e in made.items()}
+
+
+def _type(type_: Name, dialect: str) -> Type:
+    try:
+        known = _SNEEQL_TYPES.get(type_.text.upper()) if dialect == "sneeql" else None
+        return known or parse_type(type_.text)
+    except AstralError as e:
+        raise e.at(type_.span) from None
+
+
+def _check_files(name: str, origin: Origin | None, computed: Computed) -> None:
+    """Only rows of files have the name of one."""
+    if reads_file(computed) and (origin is None or origin.format not in ("csv", "json", "parquet")):
+        where = "does not say where its rows are" if origin is None else f"is from {origin.format}"
+        raise PlanError(f"{name} {where}, and {FILE.name} is the name of a file", hint="leave it out")
 
 
 def _attribute(schema: Schema, name: Name) -> str:
@@ -85,7 +121,8 @@ def stream_source(
     declared: StreamDeclaration, dialect: str, bind_query: Callable[[exp.Expression], Operator]
 ) -> StreamSource | SensedSource:
     """CREATE STREAM."""
-    schema = _schema(declared.columns, dialect)
+    schema, computed = _schema(declared.columns, dialect)
+    _check_files(declared.name.text, declared.origin, computed)
     heartbeat, place = None, 0
     if declared.heartbeat is not None:
         heartbeat = _attribute(schema, declared.heartbeat)
@@ -116,6 +153,9 @@ def stream_source(
         # SNEEql's pushed extents have a time; where it is a number, it counts seconds.
         unit = Name("SECONDS", declared.name.span) if schema["time"].type.is_numeric else None
         moment = Moment(Name("time", declared.name.span), unit)
+    if moment is not None and moment.computed is not None:
+        schema, computed = _with_moment(schema, computed, moment)
+        moment = replace(moment, column=Name(MOMENT, moment.column.span))
     if moment is None and not declared.on_arrival and not declared.progress and dialect != "sneeql":
         raise PlanError(
             f"the stream {declared.name.text} does not say when a tuple happens",
@@ -135,12 +175,26 @@ def stream_source(
         declared.progress,
         heartbeat,
         place,
+        computed,
     )
+
+
+def _with_moment(schema: Schema, computed: Computed, moment: Moment) -> tuple[Schema, Computed]:
+    """TIMESTAMP BY an expression: its value is one more attribute of the rows."""
+    assert moment.computed is not None
+    try:
+        bound = _bound(moment.computed, schema.attributes, moment.column.span.source)
+        expr = over_stored(bound, _lower(dict(computed)))
+    except AstralError as e:
+        raise e.at(moment.column.span) from None
+    attributes = (*schema.attributes, Attribute(MOMENT, expr.type))
+    return Schema(attributes, schema.location), (*computed, (MOMENT, expr))
 
 
 def _refuse_of_sensed(declared: StreamDeclaration) -> None:
     """What belongs to pushed streams: a sensed one has its ticks."""
     given = {
+        "computed attributes": any(c.computed is not None for c in declared.columns),
         "WITH PROGRESS": declared.progress,
         "HEARTBEAT BY": declared.heartbeat is not None,
         "LATENESS": declared.lateness is not None,
@@ -198,7 +252,8 @@ def _sensed(declared: StreamDeclaration, schema: Schema, designation: Designatio
 
 def relation_source(declared: RelationDeclaration, dialect: str) -> RelationSource:
     """CREATE RELATION."""
-    schema = _schema(declared.columns, dialect)
+    schema, computed = _schema(declared.columns, dialect)
+    _check_files(declared.name.text, declared.origin, computed)
     moment = declared.valid_from or declared.at
     return RelationSource(
         declared.name.text,
@@ -211,6 +266,7 @@ def relation_source(declared: RelationDeclaration, dialect: str) -> RelationSour
         _attributes(schema, declared.position_by),
         _unit(moment),
         declared.origin,
+        computed,
     )
 
 

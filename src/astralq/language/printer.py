@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from astralq.algebra.base import Kind, Operator
 from astralq.algebra.bounds import WindowBounds, windows_of
 from astralq.algebra.callables import functions_of
+from astralq.algebra.computed import MOMENT
 from astralq.algebra.domain import AtInstant, Domain, Floor, Shift
 from astralq.algebra.evaluations import RStreamOnEvaluation
 from astralq.algebra.functions import Affine, Formula
@@ -281,7 +282,12 @@ class Printer:
         shown = source.declared
         if isinstance(source, StreamSource) and source.heartbeat is not None:
             shown = source.physical
-        columns = ", ".join(f"{quoted(a.name)} {a.type}" for a in shown)
+        computed = {} if isinstance(source, SensedSource) else dict(source.computed)
+        columns = ", ".join(
+            f"{quoted(a.name)} {a.type}" + (f" AS ({computed[a.name]})" if a.name in computed else "")
+            for a in shown
+            if a.name != MOMENT
+        )
         kind = "RELATION" if isinstance(source, RelationSource) else "STREAM"
         parts = [f"CREATE {kind} {quoted(source.name)} ({columns})"]
         match source:
@@ -315,7 +321,10 @@ def _unit(unit: str | None) -> str:
 
 
 def _stream_clauses(source: StreamSource) -> list[str]:
-    moment = f"BY {quoted(source.timestamp)}{_unit(source.unit)}" if source.timestamp is not None else "ON ARRIVAL"
+    moment = "ON ARRIVAL"
+    if source.timestamp is not None:
+        by = quoted(source.timestamp) if source.timestamp != MOMENT else str(dict(source.computed)[MOMENT])
+        moment = f"BY {by}{_unit(source.unit)}"
     parts = ["WITH PROGRESS" if source.progress else f"TIMESTAMP {moment}"]
     if source.heartbeat is not None:
         parts.append(f"HEARTBEAT BY {quoted(source.heartbeat)}")

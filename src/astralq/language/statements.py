@@ -11,8 +11,10 @@ from sqlglot.tokens import Token, TokenType  # type: ignore[attr-defined]
 from astralq.algebra.sources import UNITS, Origin
 from astralq.errors import PlanError, Span, nearest
 from astralq.expr.parse import ScalarSQL
+from astralq.expr.unused import KEYWORDS as EXPRESSION_KEYWORDS
+from astralq.expr.unused import PARTS as EXPRESSION_PARTS
 from astralq.expr.unused import UNITS as UNITS_OF_TIME
-from astralq.expr.unused import refuse_dropped_words
+from astralq.expr.unused import refuse_dropped_words, refuse_unused_parts
 from astralq.language.syntax import (
     Bind,
     ColumnDef,
@@ -30,6 +32,12 @@ from astralq.language.syntax import (
     ViewDeclaration,
 )
 from astralq.language.unused import KEYWORDS, PARTS, refuse_unused
+
+_BEHIND_A_NAME = (
+    *("", "UNIT", "FROM", "OPTIONS", "POSITION", "BATCH", "LOCATION", "LATENESS", "WITH", "HEARTBEAT"),
+    *("SENSED", "EVERY", "TIMESTAMP"),
+)
+"""What can follow the attribute of TIMESTAMP BY; anything else is a part of an expression."""
 
 FORMATS = ("csv", "json", "parquet", "kafka", "rate", "python", "jdbc")
 
@@ -166,14 +174,23 @@ class StatementParser(ScalarSQL.Parser):
             name = self._name("an attribute's name")
             if separator is not None and not self._match(separator):
                 self.raise_error("expected : and a type")
-            return ColumnDef(name, self._type(f"the type of {name.text}"))
+            first = self._curr
+            made = first is not None and first.text.upper() in ("AS", "GENERATED")
+            type_ = None if made else self._type(f"the type of {name.text}", ")", "AS", "GENERATED")
+            if self._match_text_seq("GENERATED"):  # as Spark and others say it
+                self._expect("ALWAYS")
+            if self._match(TokenType.ALIAS):
+                return ColumnDef(name, type_, self._computed(name))
+            if type_ is None:
+                self.raise_error("expected AS and what it is computed by")
+            return ColumnDef(name, type_)
 
         return tuple(self._parse_wrapped_csv(column))
 
-    def _type(self, what: str, end: str = ")") -> Name:
-        """A type up to a comma or an end; what is in parentheses belongs to it."""
+    def _type(self, what: str, *ends: str) -> Name:
+        """A type up to a comma or one of some ends; what is in parentheses belongs to it."""
         first, depth = self._curr, 0
-        while self._curr and (depth or self._curr.text.upper() not in (",", end)):
+        while self._curr and (depth or self._curr.text.upper() not in (",", *ends)):
             depth += (self._curr.token_type is TokenType.L_PAREN) - (self._curr.token_type is TokenType.R_PAREN)
             self._advance()
         if first is None or self._prev.end < first.start:
@@ -196,7 +213,36 @@ class StatementParser(ScalarSQL.Parser):
 
     def _parameter(self) -> Name | None:
         """A type; none in ()."""
-        return None if self._curr and self._curr.token_type is TokenType.R_PAREN else self._type("a type")
+        return None if self._curr and self._curr.token_type is TokenType.R_PAREN else self._type("a type", ")")
+
+    def _computed(self, name: Name) -> exp.Expression:
+        """(expression), behind AS."""
+        if not self._match(TokenType.L_PAREN):
+            self.raise_error(f"expected ( and what {name.text} is computed by: {name.text} DOUBLE AS (a / 10)")
+        computed = self._scalar(f"what {name.text} is computed by")
+        self._match_r_paren()
+        return computed
+
+    def _scalar(self, what: str) -> exp.Expression:
+        """An expression of one row, of which nothing is passed over."""
+        first = self._index
+        found = self._parse_disjunction()
+        if found is None:
+            self.raise_error(f"expected {what}")
+        refuse_unused_parts(found, self.sql, EXPRESSION_PARTS, {})
+        words = self._tokens[first : self._index]
+        refuse_dropped_words(found, words, self.sql, EXPRESSION_PARTS, EXPRESSION_KEYWORDS, self.TYPE_TOKENS)
+        return found  # type: ignore[no-any-return]
+
+    def _moment(self) -> Moment:
+        """What TIMESTAMP BY names: an attribute, or an expression of the row."""
+        first = self._curr
+        following = self._next.text.upper() if self._next else ""
+        if following in _BEHIND_A_NAME:
+            return Moment(self._name("the timestamp's attribute"), self._unit())
+        computed = self._scalar("the timestamp's attribute, or an expression")
+        text = Name(self._find_sql(first, self._prev), self._span(first, self._prev))
+        return Moment(text, self._unit(), computed)
 
     def _origin(self) -> Origin:
         named = self._name("a format, for example csv")
@@ -273,7 +319,7 @@ class StatementParser(ScalarSQL.Parser):
         elif self._match_text_seq("TIMESTAMP", "ON", "ARRIVAL"):
             given["on_arrival"] = True
         elif self._match_text_seq("TIMESTAMP", "BY"):
-            given["timestamp"] = Moment(self._name("the timestamp's attribute"), self._unit())
+            given["timestamp"] = self._moment()
         elif self._match_text_seq("BATCH", "BY"):
             given["batch_by"] = self._name("an attribute")
         elif self._match_text_seq("BATCH", "EACH", "ROW"):

@@ -23,18 +23,20 @@ class Name:
 
 @dataclass(frozen=True)
 class ColumnDef:
-    """A declared attribute, with its type as text."""
+    """A declared attribute, with its type as text; a computed one has its expression, and need not say its type."""
 
     name: Name
-    type: Name
+    type: Name | None
+    computed: exp.Expression | None = None
 
 
 @dataclass(frozen=True)
 class Moment:
-    """When a row happens: an attribute, with a unit if it is a number."""
+    """When a row happens: an attribute, with a unit if it is a number; or an expression, whose text is the column."""
 
     column: Name
     unit: Name | None = None
+    computed: exp.Expression | None = None
 
 
 @dataclass(frozen=True)

@@ -12,6 +12,7 @@ from typing import Any
 from astralq.algebra.sources import UNITS, RelationSource, SensedSource, Sensor, StreamSource, Validity
 from astralq.errors import DataError, TimeError
 from astralq.expr.order import OrderKey, order_key, row_key
+from astralq.io.computed import Completion
 from astralq.io.progress import Stamped, WithHeartbeats
 from astralq.model.values import Phi, Relation, Row, Stream, Values
 from astralq.schema import Value
@@ -25,9 +26,13 @@ Data = Mapping[str, "Stream | Rows | Sensor | WithHeartbeats"]
 def _rows(source: StreamSource | RelationSource, rows: Rows) -> list[Values]:
     kind = "stream" if isinstance(source, StreamSource) else "relation"
     checked = []
+    complete = Completion(source) if source.computed else None
     for k, r in enumerate(_sequence(rows, f"{kind} {source.name}"), start=1):
         what = f"row {k} of {kind} {source.name}"
-        checked.append(source.declared.check_row(_sequence(r, what), what))
+        row = _sequence(r, what)
+        if complete is not None and len(row) == complete.width:  # as it is stored
+            row = complete.row(source.stored.check_row(row, what), what)
+        checked.append(source.declared.check_row(row, what))
     return checked
 
 
@@ -44,7 +49,7 @@ def heartbeats(source: StreamSource, data: Any) -> list[BatchId]:
         return []
     moments = [(_moment(t, source.unit, f"a heartbeat of stream {source.name}"), i) for t, i in data.heartbeats]
     if any(t is None for t, _ in moments):
-        raise DataError(f"a heartbeat of stream {source.name} has no {source.timestamp!r}, so no timestamp")
+        raise DataError(f"a heartbeat of stream {source.name} {source.lacks_timestamp}")
     return [BatchId(t, i) for t, i in moments if t is not None]
 
 
@@ -59,7 +64,7 @@ def receive(source: StreamSource, data: Stream | Rows | WithHeartbeats | Stamped
         return Stream.of((BatchId(Instant(t), i), values) for t, i, values in data.rows)
     if isinstance(data, Stream):
         for s in data.tuples:
-            source.declared.check_row(s.values, f"the tuple at position {s.n} of stream {source.name}")
+            source.schema.check_row(s.values, f"the tuple at position {s.n} of stream {source.name}")
         return data
     if source.timestamp is None:
         pairs = [_sequence(pair, f"row {k} of stream {source.name}") for k, pair in enumerate(data, start=1)]
@@ -77,11 +82,12 @@ def receive(source: StreamSource, data: Stream | Rows | WithHeartbeats | Stamped
         ]
     for k, t in enumerate(times, start=1):
         if t is None:
-            raise DataError(f"row {k} of stream {source.name} has no {source.timestamp!r}, so no timestamp")
+            raise DataError(f"row {k} of stream {source.name} {source.lacks_timestamp}")
     order = [source.declared.index(name) for name in source.position_by]
     index = _batch_index(source)
+    width = len(source.schema)
     keyed = sorted(
-        (t, index(values), row_key(tuple(values[k] for k in order)), row_key(values), values)
+        (t, index(values), row_key(tuple(values[k] for k in order)), row_key(values[:width]), values[:width])
         for t, values in zip(times, rows, strict=True)
     )
     counted: dict[Instant, int] = defaultdict(int)

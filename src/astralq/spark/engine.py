@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from datetime import datetime
+from pathlib import Path
 from typing import Any
 
 from pyspark.sql import DataFrame, SparkSession
@@ -12,10 +14,11 @@ from pyspark.sql import functions as F  # noqa: N812
 
 from astralq.algebra.base import HasOperator, Operator, operator_of
 from astralq.algebra.callables import function as python_function
+from astralq.algebra.computed import with_computed
 from astralq.algebra.extents import names_of
 from astralq.algebra.fluent import Columns, RelationQuery, StreamQuery
 from astralq.algebra.set_aside import SetAsideWarning
-from astralq.algebra.sources import RelationSource, StreamSource
+from astralq.algebra.sources import RelationSource, StreamSource, sources_of
 from astralq.callables import PythonFunction
 from astralq.errors import DataError, PlanError, SchemaError
 from astralq.expr.safety import can_fail
@@ -30,6 +33,8 @@ from astralq.schema import Attribute, Location, Schema, parse_type
 from astralq.spark import server
 from astralq.spark.answers import Answered
 from astralq.spark.batch import Batch
+from astralq.spark.session import use_this_python
+from astralq.spark.sources.declared import declared_frames, translated_source_errors
 from astralq.spark.together import Together
 from astralq.timeline import Instant, instant
 
@@ -83,6 +88,7 @@ class Engine:
                 "the session's SQL is not ANSI, so that wrong values would become NULL without a word",
                 hint='spark.conf.set("spark.sql.ansi.enabled", "true")',
             )
+        use_this_python(spark)
         self.spark = spark
         self.few_rows = few_rows
         self.rules = rules_without(without, laws=laws)
@@ -103,18 +109,19 @@ class Engine:
         planar: bool = False,
         unit: str | None = None,
         name: str | None = None,
+        computed: Mapping[str, str] | None = None,
     ) -> StreamQuery:
         """A DataFrame as a stream: the attribute that stamps its tuples, and how simultaneous ones are ordered.
 
-        `unit` says what a numeric timestamp counts; `location` names the two attributes of a place.
+        `timestamp` may be an expression, as `to_timestamp(d, 'yyyyMMdd')`, and `computed` has further attributes with
+        their expressions. `unit` says what a numeric timestamp counts; `location` names the two attributes of a place.
         """
-        schema = _schema_of(df, None if location is None else Location(*location, planar))
-        name = self._keep(df, schema, name or f"stream_{len(self._frames) + 1}")
-        return StreamQuery(
-            StreamSource(
-                name, schema, timestamp, names_of(position_by), batch_by, unit=None if unit is None else unit.upper()
-            )
-        )
+        stored = _schema_of(df, None)
+        schema, made, stamp = with_computed(stored, computed or {}, timestamp)
+        schema = schema.with_location(None if location is None else Location(*location, planar))
+        name = self._keep(df, stored, name or f"stream_{len(self._frames) + 1}")
+        by, unit = names_of(position_by), None if unit is None else unit.upper()
+        return StreamQuery(StreamSource(name, schema, stamp, by, batch_by, unit=unit, computed=made))
 
     def relation_from(
         self,
@@ -146,8 +153,9 @@ class Engine:
         return RelationQuery(source)
 
     def _keep(self, df: DataFrame, schema: Schema, name: str) -> str:
-        if name in self._frames:
-            raise PlanError(f"there is a source {name!r} already", hint="choose another name")
+        """Keeps a DataFrame under a name; one that is given again, as by a cell that runs twice, takes its place."""
+        for known in [k for k in self._ranges if k[0] == name]:
+            del self._ranges[known]
         widened = {
             a.name: F.col(f"`{a.name}`").cast(spark_type(a.type))
             for a, field in zip(schema, df.schema.fields, strict=True)
@@ -196,13 +204,15 @@ class Engine:
         until: Moment | None = None,
         start_at: Moment | None = None,
         dialect: str = "astral",
+        folder: str | Path = ".",
         **sources: DataFrame | HasOperator,
     ) -> DataFrame:
         """The answer to a query: the text of one, with START AT and declarations if it needs any, or a query in Python.
 
         Sources by their names: a DataFrame for one that the query declares, or what `stream_from` and
-        `relation_from` gave. `at` asks for the state at an instant, `until` for all up to one. The answer is
-        sorted; Spark leaves the sort out where what follows does not look at the order.
+        `relation_from` gave. Those that are declared FROM csv, json, parquet, jdbc or python are read as the command
+        reads them, relative paths in `folder`. `at` asks for the state at an instant, `until` for all up to one. The
+        answer is sorted; Spark leaves the sort out where what follows does not look at the order.
         """
         given = {name: q for name, q in sources.items() if not isinstance(q, DataFrame)}
         frames = self._frames | {name: q for name, q in sources.items() if isinstance(q, DataFrame)}
@@ -210,7 +220,18 @@ class Engine:
         moments = [None if m is None else instant(m) for m in (at, until)]
         # What is learnt of a DataFrame that the engine keeps is learnt once; others may be new ones each time.
         kept = None if frames != self._frames else self._ranges
-        return self.answer(operator, frames, t0=t0, at=moments[0], until=moments[1], ranges=kept)
+        with self._declared(operator, frames, Path(folder)) as all_frames:
+            return self.answer(operator, all_frames, t0=t0, at=moments[0], until=moments[1], ranges=kept)
+
+    @contextmanager
+    def _declared(
+        self, query: Operator, frames: Mapping[str, DataFrame], folder: Path
+    ) -> Iterator[Mapping[str, DataFrame]]:
+        """The DataFrames that were given, and of sources that are declared with files those of the files; what is wrong
+        with a file is told as the command tells it."""
+        read = declared_frames(self.spark, query, frames, folder)
+        with translated_source_errors([s for s in sources_of(query) if s.name in read], folder):
+            yield {**frames, **read}
 
     def run_all(
         self,
@@ -220,6 +241,7 @@ class Engine:
         start_at: Moment | None = None,
         dialect: str = "astral",
         sharing: bool = True,
+        folder: str | Path = ".",
         **sources: DataFrame | HasOperator,
     ) -> dict[str, DataFrame]:
         """The answers to several queries, as `run` gives each of them; what they have in common is computed once.
@@ -240,6 +262,8 @@ class Engine:
         frames = self._frames | {name: q for name, q in sources.items() if isinstance(q, DataFrame)}
         end = None if until is None else instant(until)
         bound = {name: self._bound(q, given, start_at, dialect) for name, q in queries.items()}
+        for op, _ in bound.values():
+            frames |= declared_frames(self.spark, op, frames, Path(folder))
         # One that can fail is answered alone: its error would be that of all.
         shared = {n: q for n, q in bound.items() if sharing and not any(map(can_fail, expressions_below(q[0])))}
         if len(shared) < 2:

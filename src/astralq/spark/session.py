@@ -140,6 +140,17 @@ def _check_address(url: str) -> None:
         raise SparkError(f"{url} cannot be reached: {e.strerror or e}", hint=_REMOTE) from None
 
 
+def use_this_python(session: SparkSession) -> None:
+    """Workers on this machine run the Python of this process, whose packages they need, unless one was chosen; Spark
+    takes the python3 of the PATH, which is another one where no environment is activated."""
+    if is_remote(session) or "PYSPARK_PYTHON" in os.environ:
+        return
+    context = session.sparkContext
+    chosen = context.getConf().get("spark.pyspark.python") is not None
+    if context.master.startswith("local") and not chosen:
+        context.pythonExec = sys.executable
+
+
 def is_remote(session: SparkSession) -> bool:
     """Whether a session is one of Spark Connect, which has neither a context nor Java objects."""
     return type(session).__module__.startswith("pyspark.sql.connect")

@@ -9,8 +9,10 @@ from urllib.parse import unquote
 
 from astralq.algebra.sources import Origin, RelationSource, StreamSource
 from astralq.errors import DataError
+from astralq.io.computed import Completion
 from astralq.io.files import described, find_files
-from astralq.io.formats import SUFFIXES, File, check_options, read_files
+from astralq.io.formats import check_options, read_files
+from astralq.io.reading import SUFFIXES, File
 from astralq.spark.sources.reading import HINT, MARK
 
 _LARGEST_REREAD = 32 * 2**20
@@ -40,7 +42,7 @@ def translate_source_error(
         return None
     if named and _small(named) and _known(origin, source):
         try:
-            read_files(origin, named, source.declared)
+            read_files(origin, named, source.stored, Completion(source).row)
         except DataError as e:
             return e
         if path is None:

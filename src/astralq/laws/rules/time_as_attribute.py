@@ -29,7 +29,7 @@ def rewrite(op: Operator, site: Site) -> Operator | None:
     match op:
         case Select(child, condition) if "_t" in stamps_read(condition, child.schema):
             source = child if isinstance(child, StreamSource) else None
-            stamp = None if source is None or source.timestamp is None else source.declared[source.timestamp]
+            stamp = None if source is None or source.stamped_by is None else source.declared[source.stamped_by]
             if stamp is None or stamp.type != TIMESTAMP:
                 stamp = next((a for a in child.schema if a.type == TIMESTAMP), None)
                 if stamp is None:

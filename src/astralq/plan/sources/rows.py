@@ -41,13 +41,13 @@ def bounded(source: Source, rows: Table, t0: Instant | None, until: Instant | No
 
 def received(source: StreamSource | SensedSource, rows: Table) -> StreamTable:
     """003's receive: the tuples with their stamps, not numbered yet."""
-    schema = source.declared
+    schema = source.schema
     if "_heartbeat" in rows.columns:
         rows = rows.where(~col("_heartbeat"))
     if isinstance(source, SensedSource) or source.timestamp is None:
         return _stamped_already(source, rows)
     t = moment(source, source.timestamp)
-    missing = f"a row of stream {source.name} has no {source.timestamp!r}, so no timestamp"
+    missing = f"a row of stream {source.name} {source.lacks_timestamp}"
     order = tuple(f"c{schema.index(n)}" for n in source.position_by)
     order = tuple(dict.fromkeys([*order, *attributes(schema)]))
     arrival = []

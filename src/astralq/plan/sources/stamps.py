@@ -57,7 +57,8 @@ def stamp_problem(source: StreamSource | RelationSource) -> Column:
     name = source.timestamp if isinstance(source, StreamSource) else source.at
     if name is not None:
         value = col(f"c{source.declared.index(name)}")
-        problems.append((value.is_null(), f"it has no {name!r}, so no timestamp"))
+        lacks = source.lacks_timestamp if isinstance(source, StreamSource) else f"has no {name!r}, so no timestamp"
+        problems.append((value.is_null(), f"it {lacks}"))
         if source.unit is not None:
             number = value.cast("double")
             per = UNITS[source.unit]

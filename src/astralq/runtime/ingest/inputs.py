@@ -16,17 +16,19 @@ from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812
 from pyspark.sql.types import StructType
 
+from astralq.algebra.computed import reads_file
 from astralq.algebra.sources import Origin, RelationSource, SensedSource, StreamSource
 from astralq.errors import DataError
 from astralq.io.declared import followed_origin, kafka_form, rate_misfits
-from astralq.io.files import called, described
-from astralq.io.formats import SUFFIXES
+from astralq.io.files import called, completed, described
 from astralq.io.options import check_option_names
+from astralq.io.reading import SUFFIXES
 from astralq.plan.sources.stamps import moment, stamp_problem
 from astralq.plan.sql_types import spark_type
 from astralq.runtime.ingest.log import PROBLEM, ROW, clock
 from astralq.schema import Schema
 from astralq.spark.columns import col, lit, spark_column
+from astralq.spark.sources.computed import completed_with_problems
 from astralq.spark.sources.files import read_some
 from astralq.spark.sources.progress import stamps
 from astralq.spark.sources.reading import Reading, from_rows, of_text, sure
@@ -99,7 +101,8 @@ def open_input(spark: SparkSession, source: Source, folder: Path, last: Callable
     has_heartbeats = isinstance(source, StreamSource) and source.has_heartbeats
     if isinstance(source, StreamSource) and source.progress:
         further = ("_i", "_n")
-    linked = origin.format == "parquet" and not on_arrival(source) and not has_heartbeats
+    # A link has another name than its file.
+    linked = origin.format == "parquet" and not (on_arrival(source) or has_heartbeats or reads_file(source.computed))
     files = _files_of(source) if linked else None
     came = _came if origin.format in ("csv", "json", "parquet") else None
     stamped = _stamped(source, rows, last, further)
@@ -219,7 +222,7 @@ def _files_of(source: Source) -> Files:
         return _with_times(source, rows, None)
 
     name = source.timestamp if isinstance(source, StreamSource) else source.at
-    return Files(of, read, name if source.unit is None else None)
+    return Files(of, read, name if source.unit is None and name in source.stored else None)
 
 
 def _nothing(spark: SparkSession, source: Source) -> DataFrame:
@@ -243,7 +246,7 @@ def _kafka(spark: SparkSession, source: Source, origin: Origin) -> tuple[DataFra
     def read(df: DataFrame, batch: int) -> DataFrame:
         # Ordered by partition, then by offset.
         numbered = df.withColumn("_n", col("partition").cast("bigint") * lit(2**48) + col("offset"))
-        return _lines(numbered, source.physical, form, sep)
+        return completed_with_problems(source, _lines(numbered, source.stored, form, sep))
 
     return stream, read
 
@@ -285,8 +288,9 @@ def _rate(spark: SparkSession, source: Source, origin: Origin) -> tuple[DataFram
     stream = spark.readStream.format("rate").options(**options).load()
 
     def read(df: DataFrame, batch: int) -> DataFrame:
-        values = [col(a.name.lower()).alias(f"c{k}") for k, a in enumerate(source.declared)]
-        return df.select(*values, lit(None).cast("string").alias(PROBLEM), lit(None).cast("string").alias(ROW))
+        values = [col(a.name.lower()).alias(f"c{k}") for k, a in enumerate(source.stored)]
+        rows = df.select(*values, lit(None).cast("string").alias(PROBLEM), F.to_json(F.struct("*")).alias(ROW))
+        return completed_with_problems(source, rows)
 
     return stream, read
 
@@ -295,7 +299,8 @@ def _callable(source: Source, origin: Origin, folder: Path) -> Read:
     """The rows that a Python callable returns, as one batch."""
 
     def read(df: DataFrame, batch: int) -> DataFrame:
-        rows = from_rows(df.sparkSession, called(origin, source.physical, folder), source.physical)
+        called_rows = completed(source, called(origin, source.stored, folder), f"python {origin.path!r}")
+        rows = from_rows(df.sparkSession, called_rows, source.physical)
         values = [col(f"`{a.name}`").alias(f"c{k}") for k, a in enumerate(source.physical)]
         return rows.select(*values, lit(None).cast("string").alias(PROBLEM), lit(None).cast("string").alias(ROW))
 
@@ -307,8 +312,9 @@ def frame_input(spark: SparkSession, source: Source, stream: DataFrame) -> Input
 
     def read(df: DataFrame, batch: int) -> DataFrame:
         df = df if stream.isStreaming else stream
-        values = [col(f"`{a.name}`").cast(spark_type(a.type)).alias(f"c{k}") for k, a in enumerate(source.declared)]
-        return df.select(*values, lit(None).cast("string").alias(PROBLEM), F.to_json(F.struct("*")).alias(ROW))
+        values = [col(f"`{a.name}`").cast(spark_type(a.type)).alias(f"c{k}") for k, a in enumerate(source.stored)]
+        rows = df.select(*values, lit(None).cast("string").alias(PROBLEM), F.to_json(F.struct("*")).alias(ROW))
+        return completed_with_problems(source, rows)
 
     doubles = tuple(a.name for a in source.declared if a.type.name == "DOUBLE")
     stamped = _stamped(source, read, lambda: Instant(0), ())

@@ -27,7 +27,7 @@ from pyspark.sql.types import StructType
 from astralq.algebra.sources import RelationSource, SensedSource, sources_of
 from astralq.errors import DataError
 from astralq.io.files import read_sensor, read_sources
-from astralq.io.formats import SUFFIXES
+from astralq.io.reading import SUFFIXES
 from astralq.model import state
 from astralq.plan.sql_types import spark_type
 from astralq.runtime.ingest.inputs import Input, log_schema

@@ -1,6 +1,6 @@
 """The rows of a source as a DataFrame of exactly the declared types, read lazily by Spark's own readers.
 
-What is accepted and refused is what the model's readers accept and refuse (model/formats.py). Text is read as text and
+What is accepted and refused is what the model's readers accept and refuse (io/formats.py). Text is read as text and
 cast here, because Spark's readers turn into NULL what they cannot read. Every row passes one filter that raises an
 error for the first thing that is wrong with it, also in attributes that the query does not use: whether a file can be
 read must not depend on the optimizer.
@@ -21,13 +21,15 @@ from pyspark.sql import functions as F  # noqa: N812  # as everywhere in Spark's
 
 from astralq.algebra.sources import Origin, RelationSource, StreamSource
 from astralq.errors import DataError
-from astralq.io import formats
+from astralq.io import csv_text
 from astralq.io.declared import check_jdbc, check_visible, listed_by_spark, stored_origin
 from astralq.io.files import called, described, find_files
-from astralq.io.formats import File
+from astralq.io.files import completed as completed_rows
 from astralq.io.options import LISTING, charset, check_option_names, given
 from astralq.io.parquet import READ_AS, parquet_types
+from astralq.io.reading import File, missing, opened
 from astralq.schema import Schema
+from astralq.spark.sources.computed import completed, completed_with_problems
 from astralq.spark.sources.progress import unpacked_frame
 from astralq.spark.sources.reading import (
     FILE,
@@ -71,26 +73,31 @@ def read_frame(spark: SparkSession, source: StreamSource | RelationSource, folde
 
 def _physical_frame(spark: SparkSession, source: StreamSource | RelationSource, folder: Path) -> DataFrame:
     origin = stored_origin(source)
-    schema = source.physical
+    schema = source.stored
     if origin.format == "python":
-        return from_rows(spark, called(origin, schema, folder), schema)
+        rows = completed_rows(source, called(origin, schema, folder), f"python {origin.path!r}")
+        return from_rows(spark, rows, source.physical)
     check_option_names(origin, described(source))
     if origin.format == "jdbc":
         return _jdbc(spark, origin, source)
     place = _place(origin, folder, described(source))
-    frames = [r.frame(schema, described(source)) for r in _readings(spark, origin, place, schema)]
-    return reduce(DataFrame.unionAll, frames)
+    further = [FILE] if source.computed else []
+    readings = _readings(spark, origin, place, schema, keep_file=bool(further))
+    return completed(
+        source, reduce(DataFrame.unionAll, [r.frame(schema, described(source), further) for r in readings])
+    )
 
 
 def _readings(
-    spark: SparkSession, origin: Origin, place: _Place, schema: Schema, *, lenient: bool = False
+    spark: SparkSession, origin: Origin, place: _Place, schema: Schema, *, keep_file: bool, lenient: bool = False
 ) -> Iterator[Reading]:
+    """The files of a place as they are written; with the column FILE in any case, or where something can be wrong."""
     match origin.format:
         case "csv":
             return _csv(spark, origin, place, schema)
         case "json":
             return iter([_json(spark, origin, place, schema, lenient=lenient)])
-    return _parquet(spark, origin, place, schema)
+    return _parquet(spark, origin, place, schema, keep_file)
 
 
 def read_some(
@@ -98,11 +105,13 @@ def read_some(
 ) -> tuple[DataFrame | None, dict[Path, str]]:
     """The rows of some of a source's files, with what is wrong with them (`Reading.with_problems`); None if there are
     none. Files that cannot be read as a whole are left out, with the reason."""
-    origin, schema = stored_origin(source, arriving=True), source.physical
+    origin, schema = stored_origin(source, arriving=True), source.stored
+    further = [FILE] if source.computed else []
 
     def read(chosen: Sequence[Path]) -> list[DataFrame]:
         place = _Place(tuple(map(_escaped, chosen)), tuple(File(p, str(p)) for p in chosen))
-        return [r.with_problems(schema) for r in _readings(spark, origin, place, schema, lenient=True)]
+        readings = _readings(spark, origin, place, schema, keep_file=bool(further), lenient=True)
+        return [completed_with_problems(source, r.with_problems(schema, further)) for r in readings]
 
     refused: dict[Path, str] = {}
     try:
@@ -150,7 +159,7 @@ def _grouped(place: _Place, keys: Sequence[Any]) -> Iterator[tuple[Any, _Place]]
 
 def _csv(spark: SparkSession, origin: Origin, place: _Place, schema: Schema) -> Iterator[Reading]:
     """One reading for each order of columns among the files' headers."""
-    dialect = formats.CsvDialect.of(origin)
+    dialect = csv_text.CsvDialect.of(origin)
     if not dialect.header:
         yield _csv_reading(spark, origin, place, schema, (len(schema), tuple(range(len(schema)))))
     elif place.files:
@@ -159,17 +168,17 @@ def _csv(spark: SparkSession, origin: Origin, place: _Place, schema: Schema) -> 
             yield _csv_reading(spark, origin, part, schema, header)
     else:
         names = spark.read.options(**_lines_options(origin), enforceSchema="false").csv(list(place.paths)).columns
-        fields = next(formats.csv_records(names[:1], dialect, File(Path(place.shown), place.shown)), None)
-        positions = formats.csv_columns(fields, schema, File(Path(place.shown), place.shown))
+        fields = next(csv_text.csv_records(names[:1], dialect, File(Path(place.shown), place.shown)), None)
+        positions = csv_text.csv_columns(fields, schema, File(Path(place.shown), place.shown))
         assert fields is not None
         yield _csv_reading(spark, origin, place, schema, (len(fields[1]), tuple(positions)), checked=True)
 
 
-def _header(file: File, dialect: formats.CsvDialect, schema: Schema) -> tuple[int, tuple[int, ...]]:
+def _header(file: File, dialect: csv_text.CsvDialect, schema: Schema) -> tuple[int, tuple[int, ...]]:
     """How many columns a file has, and which are the attributes'."""
-    with formats.opened(file, dialect.encoding) as lines:
-        fields = next(formats.csv_records(lines, dialect, file), None)
-        positions = formats.csv_columns(fields, schema, file)
+    with opened(file, dialect.encoding) as lines:
+        fields = next(csv_text.csv_records(lines, dialect, file), None)
+        positions = csv_text.csv_columns(fields, schema, file)
     assert fields is not None
     return len(fields[1]), tuple(positions)
 
@@ -197,7 +206,7 @@ def _csv_reading(
 ) -> Reading:
     """One order of columns; where the model has not seen every header, Spark checks that they are alike."""
     count, positions = layout
-    dialect = formats.CsvDialect.of(origin)
+    dialect = csv_text.CsvDialect.of(origin)
     fields = [f"_{k}" for k in range(count)]
     options = {
         "unescapedQuoteHandling": "RAISE_ERROR",
@@ -311,14 +320,14 @@ def _spelling(frame: DataFrame, schema: Schema, shown: str | None, whole: bool) 
             break
     for a in schema:
         if found and a.name.lower() not in found and shown is not None:
-            raise formats.missing(a.name, found.values(), shown)
+            raise missing(a.name, found.values(), shown)
     return {a.name: found.get(a.name.lower(), a.name) for a in schema}
 
 
 # parquet and databases
 
 
-def _parquet(spark: SparkSession, origin: Origin, place: _Place, schema: Schema) -> Iterator[Reading]:
+def _parquet(spark: SparkSession, origin: Origin, place: _Place, schema: Schema, keep_file: bool) -> Iterator[Reading]:
     """One reading for each set of types among the files: Spark would read a missing column as NULL."""
     reader = spark.read.options(**given(origin))
     if place.files:
@@ -327,7 +336,7 @@ def _parquet(spark: SparkSession, origin: Origin, place: _Place, schema: Schema)
                 of_column(F.lit(None), type_, a, part.shown)  # refuses what Spark may have no name for
             read = ", ".join(f"`{name}` {READ_AS.get(type_, type_)}" for name, type_ in types if type_ != "void")
             frame = reader.schema(read).parquet(*part.paths) if read else reader.parquet(*part.paths)
-            yield _columns_reading(frame, dict(types), schema, part.shown)
+            yield _columns_reading(frame, dict(types), schema, part.shown, keep_file=keep_file)
         return
     try:
         frame = reader.parquet(*place.paths)
@@ -335,23 +344,23 @@ def _parquet(spark: SparkSession, origin: Origin, place: _Place, schema: Schema)
         nanos = "NANOS" in str(e)
         hint = "set spark.sql.legacy.parquet.nanosAsLong, and declare it BIGINT" if nanos else None
         raise DataError(f"{place.shown} cannot be read: {str(e).splitlines()[0]}", hint=hint) from None
-    yield _columns_reading(frame, dict(frame.dtypes), schema, place.shown)
+    yield _columns_reading(frame, dict(frame.dtypes), schema, place.shown, keep_file=keep_file)
 
 
 def _columns_reading(
-    frame: DataFrame, types: dict[str, str], schema: Schema, shown: str, stored: bool = True
+    frame: DataFrame, types: dict[str, str], schema: Schema, shown: str, stored: bool = True, keep_file: bool = False
 ) -> Reading:
     """Typed columns as the declared types, where nothing is lost."""
     names = {n.lower(): n for n in types}
     values = []
     for a in schema:
         if a.name.lower() not in names:
-            raise formats.missing(a.name, types, shown)
+            raise missing(a.name, types, shown)
         name = names[a.name.lower()]
         column = F.lit(None) if types[name] == "void" else F.col(f"`{name}`")
         # A database's integers may be decimals without a fraction; a file's are what they are called.
         values.append(of_column(column, types[name], a, shown, whole_decimals=not stored))
-    if any(v.wrong is not None for v in values):  # else Spark would read what it does not need for it
+    if keep_file or any(v.wrong is not None for v in values):  # else Spark would read what it does not need for it
         frame = frame.select("*", (F.col("_metadata.file_path") if stored else F.lit(shown)).alias(FILE))
     return Reading(frame, values, [])
 
@@ -365,5 +374,5 @@ def _jdbc(spark: SparkSession, origin: Origin, source: StreamSource | RelationSo
     # A time without an offset is UTC, not in the time zone of the driver's machine.
     frame = spark.read.format("jdbc").options(**{"preferTimestampNTZ": "true", **options}).load()
     shown = f"jdbc {origin.path!r}"
-    reading = _columns_reading(frame, dict(frame.dtypes), source.declared, shown, stored=False)
-    return reading.frame(source.declared, described(source))
+    reading = _columns_reading(frame, dict(frame.dtypes), source.stored, shown, stored=False)
+    return completed(source, reading.frame(source.stored, described(source)), F.lit(shown))

@@ -12,7 +12,8 @@ from astralq.algebra.sources import RelationSource, SensedSource, Source, Stream
 from astralq.errors import DataError, nearest
 from astralq.plan.sources.rows import STAMP
 from astralq.plan.sql_types import spark_type
-from astralq.spark.columns import col
+from astralq.spark.columns import col, lit
+from astralq.spark.sources.computed import completed
 
 
 @dataclass
@@ -41,10 +42,22 @@ class Given:
         """A source's attributes as c0, c1, … and of its stamp what there is."""
         return self._named[name]
 
+    @staticmethod
+    def _completed(source: Source, df: DataFrame) -> DataFrame:
+        """A DataFrame of a user's has what is stored; computed attributes are added, unless it has them."""
+        if isinstance(source, SensedSource) or not source.computed:
+            return df
+        there = {c.lower() for c in df.columns}
+        if all(n.lower() in there for n, _ in source.computed) or any(
+            a.name.lower() not in there for a in source.stored
+        ):
+            return df
+        return completed(source, df, lit(f"the DataFrame for {source.name}"))
+
     def _prepared(self, source: Source) -> frozenset[str]:
         if source.name not in self.frames:
             raise DataError(f"there are no data for the source {source.name!r}", hint=nearest(source.name, self.frames))
-        df = self.frames[source.name]
+        df = self._completed(source, self.frames[source.name])
         types = {f.name: f.dataType.simpleString() for f in df.schema.fields}
         there = {c.lower(): c for c in types}
         for a in source.declared:

@@ -10,8 +10,8 @@ from typing import Any
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812  # as everywhere in Spark's documentation
 
-from astralq.io.formats import NUMBER_AS_TIME
 from astralq.io.parquet import INTEGRAL, arrow_type, article, mismatch
+from astralq.io.reading import NUMBER_AS_TIME
 from astralq.schema import Attribute, Schema
 from astralq.timeline import MAX_INSTANT, MIN_INSTANT
 
@@ -20,7 +20,7 @@ MARK = "astralq"
 HINT = "\n  hint: "
 """Before the hint in such a message, as in the message of an AstralError."""
 FILE = "__file"
-"""The column that names a row's file."""
+"""The column with the path of a row's file."""
 
 
 @dataclass(frozen=True)
@@ -68,8 +68,9 @@ class Reading:
         ]
         return rows.select(*values, *further, "_problem", "_row")
 
-    def frame(self, schema: Schema, source: str) -> DataFrame:
-        """The values; a row with something wrong raises an error that names the source, the file and the value."""
+    def frame(self, schema: Schema, source: str, further: Sequence[str] = ()) -> DataFrame:
+        """The values, and further columns; a row with something wrong raises an error that names the source, the file
+        and the value."""
         wrong = self.problems(schema)
         rows = self.rows
         if wrong:
@@ -77,7 +78,8 @@ class Reading:
             cases = [(c, F.raise_error(F.concat(said, F.col(FILE), m)).cast("boolean")) for c, m in wrong]
             fine = reduce(lambda chain, case: chain.when(*case), cases[1:], F.when(*cases[0]))
             rows = rows.where(fine.otherwise(True))
-        return rows.select(*(t.value.alias(a.name) for a, t in zip(schema, self.values, strict=True)))
+        values = (t.value.alias(a.name) for a, t in zip(schema, self.values, strict=True))
+        return rows.select(*values, *further)
 
 
 def of_text(text: Column, a: Attribute, time_format: str | None = None, decoded: bool = False) -> Typed:

@@ -1,0 +1,138 @@
+"""Computed attributes of sources as Spark SQL that does not fail: a row on which an expression fails is told apart."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from astralq.algebra.computed import MOMENT
+from astralq.algebra.sources import RelationSource, StreamSource
+from astralq.expr.nodes import Call, Case, Cast, Column, Expr, Literal
+from astralq.expr.safety import always_fits, own_failure
+from astralq.plan import functions as F  # noqa: N812
+from astralq.plan.columns import Column as SqlColumn
+from astralq.plan.columns import lit
+from astralq.plan.operators.expressions import Names, Raw, rewritten
+
+_TRIED = {
+    "+": "try_add",
+    "-": "try_subtract",
+    "*": "try_multiply",
+    "/": "try_divide",
+    "%": "try_mod",
+    "to_timestamp": "try_to_timestamp",
+}
+"""Functions of Spark that give NULL where others fail. They are NULL for values that are not NULL only then."""
+
+
+@dataclass(frozen=True)
+class Guarded:
+    """The value of an expression, NULL where it fails, and where that is; None: it cannot fail, or cannot be tried."""
+
+    value: Expr
+    fails: str | None = None
+
+
+def guarded(expr: Expr, names: Names) -> Guarded:
+    """An expression over the columns of a table, so that it does not fail.
+
+    >>> from astralq.expr.parse import expression
+    >>> from astralq.schema import Schema
+    >>> schema = Schema.parse("a INT, b INT, s STRING")
+    >>> g = guarded(expression("CAST(s AS INT)", schema), Names(schema, ["c0", "c1", "c2"]))
+    >>> str(g.value), g.fails
+    ('try_cast(c2 AS INT)', '(c2 IS NOT NULL AND try_cast(c2 AS INT) IS NULL)')
+    >>> guarded(expression("if(b = 0, a, a / b)", schema), Names(schema, ["c0", "c1", "c2"])).fails
+    'CASE WHEN c1 = 0 THEN false ELSE (c0 IS NOT NULL AND c1 IS NOT NULL AND try_divide(c0, c1) IS NULL) END'
+    """
+    if isinstance(expr, Column | Literal):
+        return Guarded(rewritten(expr, names))
+    parts = [guarded(c, names) for c in expr.children]
+    value = expr.rebuilt(tuple(p.value for p in parts))
+    match expr:
+        case Case():
+            tests = list(zip(parts[:-1:2], parts[1:-1:2], strict=True))
+            return Guarded(value, _first_true(tests, parts[-1]))
+        case Call(function="if"):
+            return Guarded(value, _first_true([(parts[0], parts[1])], parts[2] if len(parts) > 2 else Guarded(value)))
+        case Call(function="coalesce" | "nvl"):
+            return Guarded(value, _until(parts, "IS NULL"))
+        case Call(function="and"):
+            return Guarded(value, _until(parts, "IS DISTINCT FROM false"))
+        case Call(function="or"):
+            return Guarded(value, _until(parts, "IS DISTINCT FROM true"))
+    below = [p.fails for p in parts if p.fails is not None]
+    tried = _tried(expr, parts)
+    if tried is None:
+        return Guarded(value, _any(below))
+    there = [f"{p.value} IS NOT NULL" for p in parts]
+    own = f"({' AND '.join([*there, f'{tried} IS NULL'])})"
+    return Guarded(Raw(expr.type, tried), _any([*below, own]))
+
+
+def _tried(expr: Expr, parts: Sequence[Guarded]) -> str | None:
+    """The expression as one that gives NULL where it fails; None where it does not fail itself, or has no such form."""
+    if isinstance(expr, Cast):
+        if expr.safe or always_fits(expr.operand.type, expr.type):
+            return None
+        return f"try_cast({parts[0].value} AS {expr.type})"
+    if not isinstance(expr, Call) or not own_failure(expr):
+        return None
+    values = [str(p.value) for p in parts]
+    if expr.function in _TRIED and len(values) >= 1:
+        return f"{_TRIED[expr.function]}({', '.join(values)})"
+    if expr.function == "div":
+        return f"CASE WHEN {values[1]} <> 0 THEN {expr.rebuilt(tuple(p.value for p in parts))} END"
+    return None
+
+
+def _first_true(tests: Sequence[tuple[Guarded, Guarded]], otherwise: Guarded) -> str | None:
+    """Where the branch that is taken fails, or a test before it."""
+    if all(g.fails is None for g in (*(g for pair in tests for g in pair), otherwise)):
+        return None
+    whens = []
+    for test, then in tests:
+        if test.fails is not None:
+            whens.append(f"WHEN {test.fails} THEN true")
+        whens.append(f"WHEN {test.value} THEN {then.fails or 'false'}")
+    return f"CASE {' '.join(whens)} ELSE {otherwise.fails or 'false'} END"
+
+
+def _until(parts: Sequence[Guarded], goes_on: str) -> str | None:
+    """Where one of the parts fails that are looked at: the next one only if the one before it is so."""
+    fails: str | None = None
+    for part in reversed(parts):
+        behind = None if fails is None else f"(({part.value}) {goes_on} AND {fails})"
+        fails = _any([f for f in (part.fails, behind) if f is not None])
+    return fails
+
+
+def _any(conditions: Sequence[str]) -> str | None:
+    if not conditions:
+        return None
+    return conditions[0] if len(conditions) == 1 else f"({' OR '.join(conditions)})"
+
+
+def value_of(expr: Expr, names: Names) -> SqlColumn:
+    """The value, NULL where the expression fails."""
+    return F.expr(f"({guarded(expr, names).value})").cast(str(expr.type))
+
+
+def failure(source: StreamSource | RelationSource, names: Names) -> SqlColumn | None:
+    """What is told of a row on which a computed attribute fails, as text; NULL elsewhere. None if none can fail."""
+    problem = lit(None).cast("string")
+    found = False
+    for name, expr in reversed(source.computed):
+        fails = guarded(expr, names).fails
+        if fails is not None:
+            found = True
+            said = f"TIMESTAMP BY {expr}" if name == MOMENT else f"{name} AS ({expr})"
+            shown = [_shown(n, names, first=not k) for k, n in enumerate(sorted(expr.columns))]
+            problem = F.when(F.expr(fails), F.concat(lit(f"{said} fails"), *shown)).otherwise(problem)
+    return problem if found else None
+
+
+def _shown(name: str, names: Names, *, first: bool) -> SqlColumn:
+    """The value of a column that an expression reads."""
+    value = F.expr(names.columns[names.schema.index(name)]).cast("string")
+    return F.concat(lit(f"{', where' if first else ','} {name} = "), F.coalesce(value, lit("NULL")))
