@@ -17,6 +17,7 @@ LAYERS = [
     "errors",
     "timeline",
     "space",
+    "datatypes",
     "schema",
     "callables",
     "expr",

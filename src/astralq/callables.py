@@ -9,12 +9,13 @@ import traceback
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, date, datetime, timedelta
 from decimal import Decimal
 from pathlib import Path
 from types import ModuleType
 from typing import Any
 
+from astralq.datatypes import MapValue, date_of, day_of, to_float32
 from astralq.errors import AstralError, DataError, EvaluationError, nearest
 from astralq.schema import EXACT, Type, Value, article, fits
 from astralq.timeline import Duration, Instant, instant, to_datetime
@@ -158,11 +159,19 @@ def to_python(value: Value, type_: Type) -> Any:
     """
     if value is None:
         return None
-    match type_.name:
-        case "TIMESTAMP":
-            return to_datetime(Instant(int(value)))
-        case "INTERVAL":
-            return timedelta(microseconds=int(value))
+    match type_.name, value:
+        case "TIMESTAMP", int():
+            return to_datetime(Instant(value))
+        case "DATE", int():
+            return date_of(value)
+        case "INTERVAL", int():
+            return timedelta(microseconds=value)
+        case "MAP", MapValue():
+            return {to_python(k, type_.key): to_python(v, type_.element) for k, v in value}
+        case "ARRAY", tuple():
+            return [to_python(v, type_.element) for v in value]
+        case "STRUCT", tuple():
+            return {n: to_python(v, t) for v, (n, t) in zip(value, type_.parts, strict=True)}
     return value
 
 
@@ -183,6 +192,14 @@ def from_python(value: Any, type_: Type) -> Value:
             return None
         case "DOUBLE", int() if not isinstance(value, bool):
             return float(value)
+        case "FLOAT", int() | float() if not isinstance(value, bool):
+            return to_float32(value)
+        case "DATE", date() if not isinstance(value, datetime):
+            return day_of(value)
+        case "ARRAY", list() | tuple():
+            return tuple(from_python(v, type_.element) for v in value)
+        case "STRUCT", dict():
+            return tuple(from_python(value.get(n), t) for n, t in type_.parts)
         case "DECIMAL", int() | Decimal() if not isinstance(value, bool):
             value = Decimal(value)
             value = value.quantize(Decimal(1).scaleb(-type_.scale), context=EXACT) if value.is_finite() else value
@@ -190,7 +207,7 @@ def from_python(value: Any, type_: Type) -> Value:
             return instant(value)
         case "INTERVAL", timedelta():
             value = Duration(value // timedelta(microseconds=1))
-        case (("TIMESTAMP" | "INTERVAL"), _):
+        case (("TIMESTAMP" | "INTERVAL" | "DATE"), _):
             raise ValueError
     if not fits(value, type_):
         raise ValueError

@@ -1,124 +1,74 @@
-"""Types and schemas: what the attributes of a stream or relation are called and hold."""
+"""Schemas: what the attributes of a stream or relation are called and hold; the types are those of `datatypes`."""
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from decimal import ROUND_HALF_UP, Context, Decimal
-from typing import Any, TypeGuard
+from typing import Any
 
+from astralq.datatypes import (
+    BIGINT,
+    BINARY,
+    BOOLEAN,
+    DATE,
+    DOUBLE,
+    EXACT,
+    FLOAT,
+    INT,
+    INTERVAL,
+    MONTHS,
+    NULL,
+    SMALLINT,
+    STRING,
+    TIMESTAMP,
+    TINYINT,
+    MapValue,
+    Type,
+    Value,
+    Values,
+    array_of,
+    decimal,
+    fits,
+    map_of,
+    parse_type,
+    split_types,
+    struct_of,
+    with_scale,
+)
 from astralq.errors import DataError, SchemaError, nearest
-from astralq.timeline import MAX_INSTANT, MIN_INSTANT
 
-Value = None | bool | int | float | Decimal | str
-"""What an attribute can hold. A TIMESTAMP is its instant, an INTERVAL its microseconds."""
-
-Values = tuple[Value, ...]
-"""What the attributes of a tuple hold, in order."""
-
-
-@dataclass(frozen=True)
-class Type:
-    """A scalar type, by Spark's name for it."""
-
-    name: str
-    precision: int = 0
-    scale: int = 0
-
-    def __str__(self) -> str:
-        return f"DECIMAL({self.precision}, {self.scale})" if self.name == "DECIMAL" else self.name
-
-    @property
-    def is_integral(self) -> bool:
-        return self.name in ("INT", "BIGINT")
-
-    @property
-    def is_numeric(self) -> bool:
-        return self.name in ("INT", "BIGINT", "DECIMAL", "DOUBLE")
-
-
-EXACT = Context(prec=200, rounding=ROUND_HALF_UP)
-"""Wide enough for every sum, product and quotient of two DECIMAL(38); the default context has 28 digits."""
-
-INT = Type("INT")
-BIGINT = Type("BIGINT")
-DOUBLE = Type("DOUBLE")
-STRING = Type("STRING")
-BOOLEAN = Type("BOOLEAN")
-TIMESTAMP = Type("TIMESTAMP")
-INTERVAL = Type("INTERVAL")  # the type of `ts - ts` and of durations in expressions
-NULL = Type("NULL")  # the type of a bare NULL
-
-_NAMES = {t.name: t for t in (INT, BIGINT, DOUBLE, STRING, BOOLEAN, TIMESTAMP)}
-_ALIASES = {"INTEGER": INT, "LONG": BIGINT, "FLOAT8": DOUBLE, "TEXT": STRING, "VARCHAR": STRING}
-_DECIMAL = re.compile(r"(?:DECIMAL|NUMERIC|DEC)(?:\s*\(\s*(\d+)\s*(?:,\s*(\d+)\s*)?\))?")
-
-
-def decimal(precision: int, scale: int = 0) -> Type:
-    """DECIMAL(precision, scale), with 0 ≤ scale ≤ precision ≤ 38 and precision at least 1."""
-    if not (1 <= precision <= 38 and 0 <= scale <= precision):
-        raise SchemaError(
-            f"DECIMAL({precision}, {scale}) cannot be",
-            hint="the precision is 1 to 38, and the scale 0 to the precision",
-        )
-    return Type("DECIMAL", precision, scale)
-
-
-def parse_type(text: str) -> Type:
-    """Reads a type by its SQL name.
-
-    >>> str(parse_type("decimal(10, 2)"))
-    'DECIMAL(10, 2)'
-    """
-    name = text.strip().upper()
-    if match := _DECIMAL.fullmatch(name):
-        return decimal(int(match[1] or 10), int(match[2] or 0))
-    found = _NAMES.get(name) or _ALIASES.get(name)
-    if found is None:
-        raise SchemaError(
-            f"unknown type {text.strip()!r}",
-            hint=nearest(name, _NAMES) or f"the types are {', '.join(_NAMES)} and DECIMAL(p, s)",
-        )
-    return found
-
-
-_RANGES = {"INT": 2**31, "BIGINT": 2**63, "INTERVAL": 2**63}
-
-
-def _is_int(value: object) -> TypeGuard[int]:
-    """An integer of any kind, a Duration too, but no BOOLEAN."""
-    return isinstance(value, int) and not isinstance(value, bool)
-
-
-def fits(value: Any, type_: Type) -> bool:
-    """Whether a Python value is one of the type's; NULL is one of every type's.
-
-    >>> fits(2**31, INT), fits(2**31, BIGINT), fits(True, INT)
-    (False, True, False)
-    """
-    if value is None:
-        return True
-    match type_.name:
-        case "INT" | "BIGINT" | "INTERVAL":
-            limit = _RANGES[type_.name]
-            return _is_int(value) and -limit <= value < limit
-        case "TIMESTAMP":
-            return _is_int(value) and MIN_INSTANT <= value <= MAX_INSTANT
-        case "DOUBLE":
-            return type(value) is float
-        case "DECIMAL":
-            if not isinstance(value, Decimal) or not value.is_finite():
-                return False
-            exponent = value.as_tuple().exponent
-            assert isinstance(exponent, int)
-            whole = type_.precision - type_.scale
-            return -exponent <= type_.scale and (not value or value.adjusted() < whole)
-        case "STRING":
-            return isinstance(value, str)
-        case "BOOLEAN":
-            return isinstance(value, bool)
-    return False
+__all__ = [
+    "BIGINT",
+    "BINARY",
+    "BOOLEAN",
+    "DATE",
+    "DOUBLE",
+    "EXACT",
+    "FLOAT",
+    "INT",
+    "INTERVAL",
+    "MONTHS",
+    "NULL",
+    "SMALLINT",
+    "STRING",
+    "TIMESTAMP",
+    "TINYINT",
+    "Attribute",
+    "Location",
+    "MapValue",
+    "Schema",
+    "Type",
+    "Value",
+    "Values",
+    "array_of",
+    "article",
+    "decimal",
+    "fits",
+    "map_of",
+    "parse_type",
+    "schema",
+    "struct_of",
+]
 
 
 @dataclass(frozen=True)
@@ -178,9 +128,8 @@ class Schema:
     @staticmethod
     def parse(text: str) -> Schema:
         """Reads `name TYPE, …`."""
-        parts = re.findall(r"[^,(]+(?:\([^)]*\))?", text)
         attributes = []
-        for part in parts:
+        for part in split_types(text):
             name, _, type_text = part.strip().partition(" ")
             if not type_text.strip():
                 raise SchemaError(f"{part.strip()!r} has no type", hint="write each attribute as `name TYPE`")
@@ -236,15 +185,12 @@ class Schema:
         for a, value in zip(self.attributes, row, strict=True):
             if not fits(value, a.type):
                 raise DataError(f"{what}: {value!r} in {a.name!r} is not {article(a.type)} {a.type}")
-        return tuple(
-            value.quantize(Decimal(1).scaleb(-a.type.scale), context=EXACT) if isinstance(value, Decimal) else value
-            for a, value in zip(self.attributes, row, strict=True)
-        )
+        return tuple(with_scale(value, a.type) for a, value in zip(self.attributes, row, strict=True))
 
 
 def article(type_: Type) -> str:
-    """What stands before the type's name in a sentence."""
-    return "an" if type_.name in ("INT", "INTERVAL") else "a"
+    """What stands before the name of a type."""
+    return "an" if str(type_)[0] in "AIO" else "a"
 
 
 def schema(spec: str | Schema | Iterable[Attribute]) -> Schema:

@@ -155,8 +155,26 @@ CASES: dict[str, tuple[Callable[[], Any], str]] = {
         "  hint: give the attribute another name",
     ),
     "an unknown type": (
-        lambda: parse_type("FLOTE"),
-        "unknown type 'FLOTE'\n  hint: the types are INT, BIGINT, DOUBLE, STRING, BOOLEAN, TIMESTAMP and DECIMAL(p, s)",
+        lambda: parse_type("GEOMETRY"),
+        "unknown type 'GEOMETRY'\n"
+        "  hint: the types are TINYINT, SMALLINT, INT, BIGINT, FLOAT, DOUBLE, STRING, BINARY, BOOLEAN, DATE, "
+        "TIMESTAMP, DECIMAL(p, s), INTERVAL, ARRAY<…>, MAP<…> and STRUCT<…>",
+    ),
+    "a misspelt type in an array": (
+        lambda: parse_type("ARRAY<FLOTE>"),
+        "unknown type 'FLOTE'\n  hint: did you mean 'FLOAT'?",
+    ),
+    "a struct without names": (
+        lambda: parse_type("STRUCT<INT>"),
+        "'STRUCT<INT>' is not a type\n  hint: write for example STRUCT<x: INT, y: STRING>",
+    ),
+    "a map with one type": (
+        lambda: parse_type("MAP<INT>"),
+        "'MAP<INT>' is not a type\n  hint: write for example MAP<STRING, INT>",
+    ),
+    "a map as a key": (
+        lambda: parse_type("MAP<MAP<INT, INT>, INT>"),
+        "the keys of a MAP cannot be MAP<INT, INT>\n  hint: a MAP has no order, so it is no key",
     ),
     "an attribute without a type": (
         lambda: Schema.parse("a INT, b"),

@@ -63,9 +63,12 @@ QUERIES = [
     "SELECT a.id AS i, grouping(a.id) AS g FROM r AS a GROUP BY GROUPING SETS ((a.id, a.name), ())",
     "SELECT a.* EXCEPT (name) FROM r AS a WHERE a.id = 1 OR (a.id, a.name) IN ((1, 'x'), (2, 'y'))",
     "SELECT a.id AS i, (SELECT max(b.id) AS m FROM q AS b WHERE b.name = a.name) AS m FROM r AS a",
+    "SELECT a.l[0].x AS x, a.s.x AS y, X'31' AS h, r'b' AS w, INTERVAL '1-2' YEAR TO MONTH AS m FROM nested AS a"
+    " WHERE a.n LIKE 'x!%' ESCAPE '!'",
 ]
+NESTED = "CREATE RELATION nested (l ARRAY<STRUCT<x: INT>>, s STRUCT<x: INT>, n STRING) FROM json 'n.json';"
 LOG2 = "CREATE RELATION log2 (ts TIMESTAMP, name STRING) FROM csv 'l.csv';"
-SOURCES = f"{DECLARED}\n{LOG2}"
+SOURCES = f"{DECLARED}\n{LOG2}\n{NESTED}"
 
 CLAUSES = [
     *("LIMIT 1", "OFFSET 1", "ORDER BY 1", "SORT BY 1", "CLUSTER BY 1", "DISTRIBUTE BY 1", "QUALIFY 1 = 1"),
@@ -127,7 +130,8 @@ HARMLESS = re.compile(
     r"^\s*FROM|SELECT\s+ALL|\(\s*ALL\s|(?:LEFT|RIGHT|FULL)\s+OUTER|INNER\s+JOIN|EXISTS \([^)]*LIMIT\s+1"
     r"|UNION\s+DISTINCT|(?:EXCEPT|INTERSECT)\s+DISTINCT|LEFT\s+SEMI|LEFT\s+ANTI"
     r"|INNER\s+LOOKUP|LOOKUP\s+INNER|(?:WITHIN|EVERY)\s+INTERVAL"
-    r"|GROUPING SETS \(\(1\)\)",
+    r"|GROUPING SETS \(\(1\)\)"
+    r"|LIKE '[^'!]*'\s+ESCAPE",
     re.IGNORECASE,
 )
 """Words that mean nothing where they stand, and are allowed there."""

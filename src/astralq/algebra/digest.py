@@ -62,7 +62,7 @@ def _parts(value: object, unnamed: Unnamed | None) -> Iterator[str]:
         yield "]"
     elif isinstance(value, Enum):
         yield f"{type(value).__name__}.{value.name}"
-    elif value is None or isinstance(value, bool | str | float | Decimal | time):
+    elif value is None or isinstance(value, bool | str | bytes | float | Decimal | time):
         yield repr(value)
     elif isinstance(value, int):
         yield repr(int(value))  # whatever kind of integer: durations and instants, too

@@ -14,6 +14,7 @@ from typing import Any
 
 from astralq.algebra.base import Operator
 from astralq.callables import PythonFunction
+from astralq.datatypes import MapValue
 from astralq.errors import PlanError
 from astralq.timeline import Duration
 
@@ -63,6 +64,10 @@ def _encoded(value: Any) -> Any:
     match value:
         case None | bool() | str():
             return value
+        case bytes():
+            return {"bytes": value.hex()}
+        case MapValue():
+            return {"map": [_encoded(v) for v in value]}
         case tuple():
             return [_encoded(v) for v in value]
         case Enum():
@@ -97,6 +102,10 @@ def _decoded(value: Any, folder: str) -> Any:
             return float(text)
         case {"decimal": str(text)}:
             return Decimal(text)
+        case {"bytes": str(text)}:
+            return bytes.fromhex(text)
+        case {"map": list(pairs)}:
+            return MapValue(_decoded(p, folder) for p in pairs)
         case {"time": str(text)}:
             return time.fromisoformat(text)
         case list():
@@ -107,7 +116,7 @@ def _decoded(value: Any, folder: str) -> Any:
 @cache
 def _classes() -> dict[str, Any]:
     modules = [f"astralq.algebra.{m}" for m in MODULES] + ["astralq.callables", "astralq.expr.nodes"]
-    modules += ["astralq.schema", "astralq.space"]
+    modules += ["astralq.datatypes", "astralq.schema", "astralq.space"]
     return {
         name: value
         for module in modules

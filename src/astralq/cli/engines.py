@@ -331,10 +331,11 @@ class SparkRows:
     few: bool = False  # so few rows were read that the answer comes in one piece
 
     def __iter__(self) -> Iterator[Values]:
-        from astralq.spark.answers import plain
+        from astralq.spark.answers import plain, plain_row
         from astralq.spark.error_translation import translated_errors
 
         with translated_errors(), self.question.translated_source_errors():
             rows = plain(self.df, self.columns)
+            nested = any(a.type.is_nested or a.type.name == "BINARY" for a in self.columns)
             for row in rows.collect() if self.few else rows.toLocalIterator(prefetchPartitions=True):
-                yield tuple(row)
+                yield plain_row(row, self.columns) if nested else tuple(row)

@@ -14,7 +14,7 @@ from rich.text import Text
 
 from astralq.algebra.answers import CHANGE
 from astralq.cli.output import OutputError
-from astralq.io.parquet import arrow_type
+from astralq.io.parquet import arrow_type, arrow_value
 from astralq.printing.answers import Answer
 from astralq.printing.lines import csv_header, csv_lines, json_lines
 from astralq.printing.values import is_number, text
@@ -167,4 +167,4 @@ def _arrow_type(pa: Any, type_: Type, time: str) -> Any:
 def _arrow_value(value: Value, type_: Type, time: str) -> Any:
     if type_.name == "TIMESTAMP" and time == "seconds" and isinstance(value, int):
         return Decimal(value).scaleb(-6)
-    return value
+    return arrow_value(value, type_)

@@ -24,6 +24,7 @@ from astralq.io.declared import (
     rate_misfits,
     stored_origin,
 )
+from astralq.io.exact import exact
 from astralq.io.files import NoFileError, described, find_files, imported
 from astralq.io.formats import Beginning, check_options, read_beginning
 from astralq.io.options import charset, check_option_names
@@ -34,7 +35,6 @@ from astralq.io.reading import (
     SUFFIXES,
     File,
     MissingColumnError,
-    exact,
     missing,
     opened,
 )
@@ -60,8 +60,7 @@ _MAGIC = {
 
 
 _DECLARED = {
-    **dict.fromkeys(("tinyint", "smallint", "int"), "INT"),
-    **dict.fromkeys(("float", "double"), "DOUBLE"),
+    **{t: t.upper() for t in ("tinyint", "smallint", "int", "float", "double", "date", "binary")},
     **dict.fromkeys(("timestamp", "timestamp_ntz", "nanos"), "TIMESTAMP"),
     "bigint": "BIGINT",
     "boolean": "BOOLEAN",

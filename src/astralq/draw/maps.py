@@ -5,6 +5,7 @@ from __future__ import annotations
 from bisect import bisect_left
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from decimal import Decimal
 
 from astralq.algebra.schedules import Measure, Periodic
 from astralq.algebra.windows import WindowSpec
@@ -77,7 +78,8 @@ def _point(s: StreamTuple, schema: Schema) -> Point | None:
     location = schema.location
     assert location is not None
     x, y = (s.values[schema.index(n)] for n in (location.x, location.y))
-    if x is None or y is None or isinstance(x, str) or isinstance(y, str) or not located(float(x), float(y)):
+    number = int | float | Decimal
+    if not (isinstance(x, number) and isinstance(y, number) and located(float(x), float(y))):
         return None
     return float(x), float(y)
 

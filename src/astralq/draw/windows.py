@@ -112,4 +112,4 @@ def part_name(windows: Windows, names: Sequence[str]) -> str | None:
     if not names or not windows.tuples:
         return None
     values = windows.tuples[0].values
-    return ", ".join(f"{n} = {values[windows.schema.index(n)]}" for n in names)
+    return ", ".join(f"{n} = {values[windows.schema.index(n)]!s}" for n in names)

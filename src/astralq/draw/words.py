@@ -11,7 +11,8 @@ from astralq.draw.clock import Clock
 from astralq.errors import PlanError
 from astralq.language.printer import Printer, dialect_of
 from astralq.model.values import Values
-from astralq.schema import Attribute, Value
+from astralq.printing.values import text
+from astralq.schema import Attribute, Type, Value
 from astralq.timeline import Instant
 
 TITLE = 200
@@ -44,11 +45,11 @@ def query_text(operator: Operator) -> str:
         return " ← ".join(op.label for op in operator.walk())
 
 
-def value_text(value: Value, type_: str, clock: Clock) -> str:
+def value_text(value: Value, type_: Type, clock: Clock) -> str:
     """A value in a label: a DOUBLE with six digits at most, an instant as on the axis.
 
     >>> clock = Clock(Instant(0), Instant(9_000_000))
-    >>> value_text(0.1 + 0.2, "DOUBLE", clock), value_text(5_000_000, "TIMESTAMP", clock)
+    >>> value_text(0.1 + 0.2, DOUBLE, clock), value_text(5_000_000, TIMESTAMP, clock)
     ('0.3', '5')
     """
     if value is None:
@@ -59,18 +60,16 @@ def value_text(value: Value, type_: str, clock: Clock) -> str:
         return f"{value:.6g}" if math.isfinite(value) else str(value)
     if isinstance(value, Decimal):
         return f"{value:f}"
-    if type_ == "TIMESTAMP" and isinstance(value, int):
+    if type_.name == "TIMESTAMP" and isinstance(value, int):
         return clock.text(Instant(value))
-    return shortened(str(value), 40)
+    return shortened(text(value, type_, "iso"), 40)
 
 
 def row_text(values: Values, attributes: Sequence[Attribute], clock: Clock, hidden: Iterable[str] = ()) -> str:
     """The values of a row, but for those of hidden attributes."""
     left_out = {h.lower() for h in hidden}
     shown = [
-        value_text(v, a.type.name, clock)
-        for v, a in zip(values, attributes, strict=True)
-        if a.name.lower() not in left_out
+        value_text(v, a.type, clock) for v, a in zip(values, attributes, strict=True) if a.name.lower() not in left_out
     ]
     return ", ".join(shown)
 

@@ -17,11 +17,11 @@ from typing import Any
 
 from astralq.callables import PythonFunction, to_python
 from astralq.errors import EvaluationError, ExpressionError, PlanError, TypeMismatchError, nearest
-from astralq.expr.casts import WIDE, to_scale
+from astralq.expr.casts import WIDE, coerce, to_scale
 from astralq.expr.evaluate import Compiled, Row, evaluator
-from astralq.expr.nodes import AGGREGATES, SPATIAL_AGGREGATES, Aggregate, Column, Expr, Literal
+from astralq.expr.nodes import AGGREGATES, SPATIAL_AGGREGATES, VARIANCES, Aggregate, Column, Expr, Literal
 from astralq.expr.order import order_key
-from astralq.schema import BIGINT, DOUBLE, NULL, TIMESTAMP, Schema, Type, Value, decimal, fits
+from astralq.schema import BIGINT, DOUBLE, INT, NULL, TIMESTAMP, Schema, Type, Value, decimal, fits
 from astralq.space import leg, located
 
 _ALIASES = {
@@ -63,7 +63,15 @@ def aggregate(name: str, args: tuple[Expr, ...], schema: Schema, *, distinct: bo
         fraction = args[1].value if isinstance(args[1], Literal) else None
         if not isinstance(fraction, float | int | Decimal) or not 0 <= fraction <= 1:
             raise ExpressionError(f"the fraction {args[1]} of percentile is not a constant from 0 to 1")
+    if f in ("sum", "avg", "percentile", "median", *VARIANCES):
+        args = tuple(_summed(a) for a in args[:1]) + args[1:]
     return Aggregate(_result(f, args[0].type if args else NULL, name), f, args, distinct)
+
+
+def _summed(arg: Expr) -> Expr:
+    """What is summed: narrow numbers as the wider ones of their kind, as Spark sums them."""
+    wide = {"TINYINT": INT, "SMALLINT": INT, "FLOAT": DOUBLE}.get(arg.type.name)
+    return arg if wide is None else coerce(arg, wide)
 
 
 def _spatial(f: str, args: tuple[Expr, ...], schema: Schema) -> Aggregate:
@@ -88,6 +96,8 @@ def _spatial(f: str, args: tuple[Expr, ...], schema: Schema) -> Aggregate:
 def _result(f: str, type_: Type, name: str) -> Type:
     if f == "count":
         return BIGINT
+    if f in ("min", "max") and type_.holds("MAP"):
+        raise TypeMismatchError(f"in {name}: the argument is {type_}, and a MAP has no order", hint="use map_entries")
     if f in ("min", "max", "first", "last"):
         return type_
     if not type_.is_numeric and type_ != NULL:

@@ -8,11 +8,29 @@ from decimal import ROUND_HALF_UP, Context, Decimal
 from fractions import Fraction
 from typing import Any
 
+from astralq.datatypes import (
+    BIGINT,
+    BOOLEAN,
+    DATE,
+    DOUBLE,
+    INT,
+    INTERVAL,
+    MONTHS,
+    NULL,
+    STRING,
+    TIMESTAMP,
+    Type,
+    Value,
+    decimal,
+    fits,
+    to_float32,
+)
 from astralq.errors import EvaluationError, TypeMismatchError
+from astralq.expr.calendar import moments
 from astralq.expr.casts import WIDE, as_decimal, common_type, to_scale
 from astralq.expr.functions import Signature, define, fixed
 from astralq.expr.nodes import Expr, Literal
-from astralq.schema import BIGINT, BOOLEAN, DOUBLE, INT, INTERVAL, NULL, STRING, TIMESTAMP, Type, Value, decimal, fits
+from astralq.expr.texts import to_text
 
 
 def _decimal_of(e: Expr) -> Type:
@@ -45,32 +63,54 @@ def _decimal_result(op: str, a: Type, b: Type) -> Type:
     return _bounded(min(p1 - s1, p2 - s2) + scale, scale)
 
 
-def _temporal(op: str, a: Type, b: Type) -> Signature | None:
-    """The signatures with instants and durations, or None where there is no such operand."""
-    by_types = {
-        ("+", "TIMESTAMP", "INTERVAL"): TIMESTAMP,
-        ("+", "INTERVAL", "TIMESTAMP"): TIMESTAMP,
-        ("-", "TIMESTAMP", "INTERVAL"): TIMESTAMP,
-        ("-", "TIMESTAMP", "TIMESTAMP"): INTERVAL,
-        ("+", "INTERVAL", "INTERVAL"): INTERVAL,
-        ("-", "INTERVAL", "INTERVAL"): INTERVAL,
-    }
-    result = by_types.get((op, a.name, b.name))
-    if (op in "*/" and a == INTERVAL and b.is_numeric) or (op == "*" and b == INTERVAL and a.is_numeric):
-        result = INTERVAL
-    return ((a, b), result) if result is not None else None
+_TEMPORAL = {
+    ("+", "TIMESTAMP", "INTERVAL"): TIMESTAMP,
+    ("+", "INTERVAL", "TIMESTAMP"): TIMESTAMP,
+    ("-", "TIMESTAMP", "INTERVAL"): TIMESTAMP,
+    ("-", "TIMESTAMP", "TIMESTAMP"): INTERVAL,
+    ("+", "INTERVAL", "INTERVAL"): INTERVAL,
+    ("-", "INTERVAL", "INTERVAL"): INTERVAL,
+    ("+", "MONTHS", "MONTHS"): MONTHS,
+    ("-", "MONTHS", "MONTHS"): MONTHS,
+    ("-", "DATE", "DATE"): INTERVAL,
+    **{(op, t.name, "MONTHS"): t for op in "+-" for t in (DATE, TIMESTAMP)},
+    **{("+", "MONTHS", t.name): t for t in (DATE, TIMESTAMP)},
+    **{(op, "DATE", t): DATE for op in "+-" for t in ("TINYINT", "SMALLINT", "INT")},
+    **{("+", t, "DATE"): DATE for t in ("TINYINT", "SMALLINT", "INT")},
+}
+"""What sums and differences with moments and lengths of time give."""
+_DAY = 86_400_000_000
+
+
+def _temporal(op: str, a: Expr, b: Expr) -> Signature | None:
+    """The signatures with moments and lengths of time, or None where there is no such operand."""
+    result = _TEMPORAL.get((op, a.type.name, b.type.name))
+    if result is not None:
+        return (a.type, b.type), result
+    if op in "*/" and a.type in (INTERVAL, MONTHS) and b.type.is_numeric:
+        return (a.type, b.type), a.type
+    if op == "*" and b.type in (INTERVAL, MONTHS) and a.type.is_numeric:
+        return (a.type, b.type), b.type
+    sides = {a.type, b.type}
+    if op in "+-" and sides == {DATE, INTERVAL} and b.type != DATE if op == "-" else sides == {DATE, INTERVAL}:
+        # As in Spark a DATE stays one if whole days are added; here that is told by the constant.
+        length = a if a.type == INTERVAL else b
+        whole = isinstance(length, Literal) and isinstance(length.value, int) and length.value % _DAY == 0
+        if whole:
+            return (a.type, b.type), DATE
+        return tuple(TIMESTAMP if t == DATE else t for t in (a.type, b.type)), TIMESTAMP
+    if op == "-" and sides == {DATE, TIMESTAMP}:
+        return (TIMESTAMP, TIMESTAMP), INTERVAL
+    return None
 
 
 def _binary(op: str) -> Callable[[tuple[Expr, ...]], Signature]:
     def signature(args: tuple[Expr, ...]) -> Signature:
         a, b = args
-        if (
-            op == "-"
-            and TIMESTAMP in (a.type, b.type)
-            and any(isinstance(e, Literal) and e.type == STRING for e in args)
-        ):
-            return (TIMESTAMP, TIMESTAMP), INTERVAL
-        if (temporal := _temporal(op, a.type, b.type)) is not None:
+        moment = next((t for t in (TIMESTAMP, DATE) if t in (a.type, b.type)), None)
+        if op == "-" and moment is not None and any(isinstance(e, Literal) and e.type == STRING for e in args):
+            return (moment, moment), INTERVAL
+        if (temporal := _temporal(op, a, b)) is not None:
             return temporal
         type_ = common_type(args, f"{a} {op} {b}")
         if type_ == NULL:
@@ -81,9 +121,9 @@ def _binary(op: str) -> Callable[[tuple[Expr, ...]], Signature]:
                 f"in {a} {op} {b}: {shown}; {op} takes numbers",
                 hint="CAST the text to a number" if "STRING" in shown else None,
             )
-        if op == "div" and type_ == DOUBLE:
+        if op == "div" and type_.is_fractional:
             raise TypeMismatchError(f"in {a} div {b}: div takes whole numbers and decimals", hint="use floor(x / y)")
-        if op == "/" and type_.is_integral:
+        if op == "/" and (type_.is_integral or type_.is_fractional):
             type_ = DOUBLE
         if type_.name == "DECIMAL" and NULL not in (a.type, b.type):
             left, right = _decimal_of(a), _decimal_of(b)
@@ -161,10 +201,14 @@ def _arithmetic(op: str) -> Callable[[tuple[Type, ...], Type], Callable[..., Val
             return lambda a, b: _overflow(int(_compute_decimal("div", a, b)), result)
         if args[0].name == "DECIMAL":
             return lambda a, b: to_scale(_compute_decimal(op, a, b), result)
-        if INTERVAL in args and op in "*/":
+        if (INTERVAL in args or MONTHS in args) and op in "*/":
             return lambda a, b: _overflow(_scaled(op, a, b), result)
+        if DATE in args or MONTHS in args:
+            return moments(op, args, result)
         if result == DOUBLE:
             return lambda a, b: _compute(op, a, b)
+        if result.is_fractional:
+            return lambda a, b: to_float32(_compute(op, a, b))
         return lambda a, b: _overflow(_compute(op, a, b), result)
 
     return prepare
@@ -191,14 +235,14 @@ def _number(args: tuple[Expr, ...]) -> Signature:
     type_ = args[0].type
     if type_ == NULL:
         type_ = DOUBLE
-    if not (type_.is_numeric or type_ == INTERVAL):
+    if not (type_.is_numeric or type_ in (INTERVAL, MONTHS)):
         raise TypeMismatchError(f"{args[0]} is {type_}, not a number")
     return (type_,), type_
 
 
 def _checked(f: Callable[[Any], Any]) -> Callable[[tuple[Type, ...], Type], Callable[..., Value]]:
     def prepare(_args: tuple[Type, ...], result: Type) -> Callable[..., Value]:
-        if result.is_integral or result == INTERVAL:
+        if result.is_integral or result in (INTERVAL, MONTHS):
             return lambda a: _overflow(f(a), result)
         return f
 
@@ -256,9 +300,11 @@ def _round(_args: tuple[Type, ...], result: Type) -> Callable[..., Value]:
         if isinstance(value, float):
             if not math.isfinite(value):
                 return value
-            return float(Decimal(repr(value)).quantize(Decimal(1).scaleb(-places), context=_ANY_DOUBLE))
-        rounded = Decimal(value).quantize(Decimal(1).scaleb(-places), context=WIDE)
-        return to_scale(rounded, result) if result.name == "DECIMAL" else _overflow(int(rounded), result)
+            exact = Decimal(to_text(value, result))
+            rounded = float(exact.quantize(Decimal(1).scaleb(-places), context=_ANY_DOUBLE))
+            return to_float32(rounded) if result.name == "FLOAT" else rounded
+        whole = Decimal(value).quantize(Decimal(1).scaleb(-places), context=WIDE)
+        return to_scale(whole, result) if result.name == "DECIMAL" else _overflow(int(whole), result)
 
     return apply
 

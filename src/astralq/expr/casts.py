@@ -4,31 +4,62 @@ from __future__ import annotations
 
 import math
 import re
-from datetime import UTC, datetime, timedelta, timezone, tzinfo
+from datetime import UTC, date, datetime, timedelta, timezone, tzinfo
 from decimal import Decimal, InvalidOperation
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
+from astralq.datatypes import (
+    BIGINT,
+    DATE,
+    DOUBLE,
+    EXACT,
+    NULL,
+    STRING,
+    TIMESTAMP,
+    MapValue,
+    Type,
+    Value,
+    array_of,
+    day_of,
+    decimal,
+    fits,
+    map_of,
+    struct_of,
+    to_float32,
+)
 from astralq.errors import EvaluationError, TimeError, TypeMismatchError
 from astralq.expr.nodes import Cast, Expr, Literal
-from astralq.schema import BIGINT, DOUBLE, EXACT, INT, NULL, Type, Value, decimal, fits
+from astralq.expr.order import map_value
+from astralq.expr.texts import to_text
 from astralq.timeline import Instant, instant, to_datetime
 
 WIDE = EXACT
+_NUMBERS = ("TINYINT", "SMALLINT", "INT", "BIGINT", "DECIMAL", "FLOAT", "DOUBLE")
 _ALLOWED = {
-    "BOOLEAN": ("INT", "BIGINT", "DOUBLE", "DECIMAL", "STRING"),
-    "INT": ("BIGINT", "DOUBLE", "DECIMAL", "STRING", "BOOLEAN", "TIMESTAMP"),
-    "BIGINT": ("INT", "DOUBLE", "DECIMAL", "STRING", "BOOLEAN", "TIMESTAMP"),
-    "DOUBLE": ("INT", "BIGINT", "DECIMAL", "STRING", "BOOLEAN", "TIMESTAMP"),
-    "DECIMAL": ("INT", "BIGINT", "DOUBLE", "DECIMAL", "STRING", "BOOLEAN", "TIMESTAMP"),
-    "STRING": ("INT", "BIGINT", "DOUBLE", "DECIMAL", "BOOLEAN", "TIMESTAMP"),
-    "TIMESTAMP": ("STRING", "INT", "BIGINT", "DOUBLE", "DECIMAL"),
+    "BOOLEAN": (*_NUMBERS, "STRING"),
+    **dict.fromkeys(_NUMBERS, (*_NUMBERS, "STRING", "BOOLEAN", "TIMESTAMP")),
+    "STRING": (*_NUMBERS, "BOOLEAN", "TIMESTAMP", "DATE", "BINARY"),
+    "BINARY": ("STRING",),
+    "TIMESTAMP": (*_NUMBERS, "STRING", "DATE"),
+    "DATE": ("STRING", "TIMESTAMP"),
+    "INTERVAL": ("STRING",),
+    "MONTHS": ("STRING",),
 }
+
+
+def castable(source: Type, to: Type) -> bool:
+    """Whether there is a cast from a type to another, in Spark's ANSI mode."""
+    if source in (to, NULL) or (to == STRING and source.is_nested):
+        return True
+    if source.is_nested and source.name == to.name and len(source.parts) == len(to.parts):
+        return all(castable(a, b) for (_, a), (_, b) in zip(source.parts, to.parts, strict=True))
+    return to.name in _ALLOWED.get(source.name, ()) and (source != to)
 
 
 def cast(operand: Expr, to: Type) -> Expr:
     """CAST(operand AS to), if there is such a cast."""
     source = operand.type
-    if source not in (to, NULL) and to.name not in _ALLOWED.get(source.name, ()):
+    if not castable(source, to):
         raise TypeMismatchError(f"{operand} is {source} and cannot be cast to {to}")
     return Cast(to, operand)
 
@@ -44,7 +75,8 @@ def coerce(operand: Expr, to: Type) -> Expr:
 
 def as_decimal(type_: Type) -> Type:
     """The decimal type that holds every value of an integral one."""
-    return {"INT": decimal(10), "BIGINT": decimal(20)}.get(type_.name, type_)
+    by_name = {"TINYINT": decimal(3), "SMALLINT": decimal(5), "INT": decimal(10), "BIGINT": decimal(20)}
+    return by_name.get(type_.name, type_)
 
 
 def common_type(exprs: tuple[Expr, ...], what: str) -> Type:
@@ -55,8 +87,8 @@ def common_type(exprs: tuple[Expr, ...], what: str) -> Type:
     for e in firm:
         result = e.type if result == NULL else _wider(result, e.type, exprs, what)
     if any(e.value is not None for e in loose if isinstance(e, Literal)):
-        # Spark brings text beside an integer to BIGINT, and beside a decimal to DOUBLE.
-        result = BIGINT if result == INT else DOUBLE if result.name == "DECIMAL" else result
+        # Spark brings text beside an integer to BIGINT, and beside a fraction to DOUBLE.
+        result = BIGINT if result.is_integral else DOUBLE if result.is_numeric else result
     for e in loose:
         if isinstance(e, Literal) and e.value is not None and result.name != "STRING":
             try:
@@ -69,18 +101,54 @@ def common_type(exprs: tuple[Expr, ...], what: str) -> Type:
     return result
 
 
-def _wider(a: Type, b: Type, exprs: tuple[Expr, ...], what: str) -> Type:
-    if a == b:
-        return a
+_INTEGRAL = _NUMBERS[:4]
+
+
+def wider_type(a: Type, b: Type) -> Type | None:
+    """The type that holds the values of both without being asked for; None if there is none.
+
+    >>> str(wider_type(BIGINT, decimal(3, 1))), wider_type(STRING, BIGINT)
+    ('DECIMAL(21, 1)', None)
+    """
+    if a == b or NULL in (a, b):
+        return b if a == NULL else a
     if a.is_numeric and b.is_numeric:
-        if DOUBLE in (a, b):
+        if a.is_fractional or b.is_fractional:
             return DOUBLE
         if "DECIMAL" in (a.name, b.name):
             a, b = as_decimal(a), as_decimal(b)
             scale = max(a.scale, b.scale)
             whole = max(a.precision - a.scale, b.precision - b.scale)
             return decimal(min(38, whole + scale), min(scale, 38 - min(whole, 38)))
-        return BIGINT if BIGINT in (a, b) else INT
+        return max(a, b, key=lambda t: _INTEGRAL.index(t.name))
+    if {a, b} == {DATE, TIMESTAMP}:
+        return TIMESTAMP
+    if a.is_nested and a.name == b.name and len(a.parts) == len(b.parts):
+        return _wider_parts(a, b)
+    return None
+
+
+def _wider_parts(a: Type, b: Type) -> Type | None:
+    if a.name == "STRUCT" and [n.lower() for n, _ in a.parts] != [n.lower() for n, _ in b.parts]:
+        return None
+    types = [wider_type(x, y) for (_, x), (_, y) in zip(a.parts, b.parts, strict=True)]
+    known = [t for t in types if t is not None]
+    if len(known) < len(types):
+        return None
+    match a.name:
+        case "ARRAY":
+            return array_of(known[0])
+        case "MAP":
+            return map_of(*known)
+    return struct_of(*((n, t) for (n, _), t in zip(a.parts, known, strict=True)))
+
+
+def _wider(a: Type, b: Type, exprs: tuple[Expr, ...], what: str) -> Type:
+    if a == b:
+        return a
+    wider = wider_type(a, b)
+    if wider is not None:
+        return wider
     shown = ", ".join(f"{e} is {e.type}" for e in exprs if e.type != NULL)
     raise TypeMismatchError(f"in {what}: {shown}", hint="CAST one of them to the other's type")
 
@@ -101,26 +169,35 @@ def cast_value(value: Value, source: Type, to: Type) -> Value:
 def _convert(value: Value, source: Type, to: Type) -> Value:
     if isinstance(value, str):
         return _from_text(value, to)
+    if source.is_nested and to.is_nested:
+        return _convert_parts(value, source, to)
     match to.name:
         case "STRING":
             return to_text(value, source)
         case "BOOLEAN":
             return bool(value)
         case "TIMESTAMP":
+            if source.name == "DATE":
+                assert isinstance(value, int)
+                return instant(value * _DAY)
             if isinstance(value, float) and not math.isfinite(value):
                 raise ValueError
-            return instant(int(value * 1_000_000))  # type: ignore[operator]  # seconds; towards zero
-        case "DOUBLE":
+            return instant(int(value * 1_000_000))  # type: ignore[operator,arg-type]  # seconds; towards zero
+        case "DATE":
+            assert isinstance(value, int)
+            return day_of(to_datetime(Instant(value)).date())
+        case "DOUBLE" | "FLOAT":
             assert value is not None
-            return value / 1e6 if source.name == "TIMESTAMP" else float(value)  # type: ignore[operator]
+            number = value / 1e6 if source.name == "TIMESTAMP" else float(value)  # type: ignore[operator,arg-type]
+            return to_float32(number) if to.name == "FLOAT" else number
         case "DECIMAL":
             if isinstance(value, float) and not math.isfinite(value):
                 return None
             if source.name == "TIMESTAMP":
                 return to_scale(EXACT.divide(Decimal(value), Decimal(1_000_000)), to)  # type: ignore[arg-type]
-            exact = Decimal(repr(value)) if isinstance(value, float) else Decimal(value)  # type: ignore[arg-type]
+            exact = Decimal(to_text(value, source)) if isinstance(value, float) else Decimal(value)  # type: ignore[arg-type]
             return to_scale(exact, to)
-        case "INT" | "BIGINT":
+        case "TINYINT" | "SMALLINT" | "INT" | "BIGINT":
             if source.name == "TIMESTAMP":
                 assert isinstance(value, int)
                 return value // 1_000_000
@@ -128,6 +205,20 @@ def _convert(value: Value, source: Type, to: Type) -> Value:
                 return 2**63 - 1  # Spark compares with the double nearest to the largest BIGINT, which is this one
             return int(value)  # type: ignore[arg-type]  # towards zero; ValueError for NaN, OverflowError for infinity
     raise ValueError
+
+
+_DAY = 86_400_000_000
+
+
+def _convert_parts(value: Value, source: Type, to: Type) -> Value:
+    assert isinstance(value, tuple)
+    if isinstance(value, MapValue):
+        pairs = ((cast_value(k, source.key, to.key), cast_value(v, source.element, to.element)) for k, v in value)
+        return map_value(pairs)
+    types = [(a, b) for (_, a), (_, b) in zip(source.parts, to.parts, strict=True)]
+    if source.name == "ARRAY":
+        types *= len(value)
+    return tuple(cast_value(v, a, b) for v, (a, b) in zip(value, types, strict=True))
 
 
 def to_scale(value: Decimal, to: Type) -> Decimal:
@@ -150,13 +241,13 @@ _BOOLEANS = {
 def _from_text(value: str, to: Type) -> Value:
     text = value.strip()
     match to.name:
-        case "INT" | "BIGINT":
+        case "TINYINT" | "SMALLINT" | "INT" | "BIGINT":
             if _INTEGER.fullmatch(text):
                 return int(text)
-        case "DOUBLE":
+        case "DOUBLE" | "FLOAT":
             number = text[:-1] if text[-1:] in "dDfF" and _NUMBER.fullmatch(text[:-1]) else text
             if _NUMBER.fullmatch(number) or _NOT_FINITE.fullmatch(number):
-                return float(number)
+                return to_float32(float(number)) if to.name == "FLOAT" else float(number)
         case "DECIMAL":
             if _NUMBER.fullmatch(text):
                 return to_scale(Decimal(text), to)
@@ -165,6 +256,10 @@ def _from_text(value: str, to: Type) -> Value:
                 return _BOOLEANS[text.lower()]
         case "TIMESTAMP":
             return _timestamp(text)
+        case "DATE":
+            return _day(text)
+        case "BINARY":
+            return value.encode()
     raise ValueError
 
 
@@ -187,6 +282,17 @@ def _timestamp(text: str) -> Instant:
     return instant(datetime(year, month, day, hour, minute, second, micros, _zone(match[8] or "Z")))
 
 
+_DATE = re.compile(r"([0-9]{4,7})(?:-([0-9]{1,2})(?:-([0-9]{1,2})(?:[ T].*)?)?)?", re.DOTALL)
+
+
+def _day(text: str) -> int:
+    """Text as Spark reads a DATE: month and day may be missing, and what follows a space or T does not count."""
+    match = _DATE.fullmatch(text)
+    if match is None:
+        raise ValueError
+    return day_of(date(int(match[1]), int(match[2] or 1), int(match[3] or 1)))
+
+
 def _zone(text: str) -> tzinfo:
     if text in ("Z", "UTC", "GMT", "UT"):
         return UTC
@@ -197,32 +303,3 @@ def _zone(text: str) -> tzinfo:
         return ZoneInfo(text)
     except (ZoneInfoNotFoundError, OSError):
         raise ValueError from None
-
-
-def to_text(value: Value, source: Type) -> str:
-    """The value as Spark prints it in CAST(… AS STRING)."""
-    if isinstance(value, bool):
-        return "true" if value else "false"
-    if isinstance(value, float):
-        return _java_double(value)
-    if isinstance(value, Decimal):
-        return f"{value:f}"
-    if source.name == "TIMESTAMP":
-        assert isinstance(value, int)
-        text = to_datetime(Instant(value)).replace(tzinfo=None).isoformat(" ", "microseconds")
-        return text.rstrip("0").rstrip(".")
-    return str(value)
-
-
-def _java_double(value: float) -> str:
-    if value != value:
-        return "NaN"
-    if math.isinf(value):
-        return "Infinity" if value > 0 else "-Infinity"
-    if value == 0 or 1e-3 <= abs(value) < 1e7:
-        text = f"{Decimal(repr(value)):f}"
-        return text if "." in text else f"{text}.0"
-    sign, digits, exponent = Decimal(repr(value)).normalize().as_tuple()
-    assert isinstance(exponent, int)
-    head, tail = digits[0], "".join(map(str, digits[1:])) or "0"
-    return f"{'-' if sign else ''}{head}.{tail}E{exponent + len(digits) - 1}"

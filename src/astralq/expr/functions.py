@@ -11,11 +11,11 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Any
 
+from astralq.datatypes import BOOLEAN, NULL, Type, Value
 from astralq.errors import ExpressionError, TypeMismatchError, nearest
 from astralq.expr.casts import cast_value, coerce, common_type
 from astralq.expr.nodes import AGGREGATES, Call, Case, Expr, Literal
 from astralq.expr.order import order_key
-from astralq.schema import BOOLEAN, NULL, Type, Value
 
 Signature = tuple[tuple[Type, ...], Type]
 """The types that the arguments are brought to, and the type of the result."""
@@ -93,9 +93,11 @@ def fixed(*types: Type, to: Type) -> Callable[[tuple[Expr, ...]], Signature]:
 
 def _widens(source: Type, to: Type) -> bool:
     """Whether a value is brought to the type unasked: numbers to wider ones, and all that prints to text."""
-    order = ["INT", "BIGINT", "DECIMAL", "DOUBLE"]
+    order = ["TINYINT", "SMALLINT", "INT", "BIGINT", "DECIMAL", "FLOAT", "DOUBLE"]
     if to.name == "STRING":
-        return source.name != "INTERVAL"
+        return not source.is_nested and source.name not in ("BINARY", "INTERVAL", "MONTHS")
+    if (source.name, to.name) == ("DATE", "TIMESTAMP"):
+        return True
     return source.name in order and to.name in order and order.index(source.name) < order.index(to.name)
 
 
@@ -143,6 +145,8 @@ def case(branches: tuple[tuple[Expr, Expr], ...], otherwise: Expr | None) -> Cas
 
 def _compared(args: tuple[Expr, ...]) -> Signature:
     type_ = common_type(args, "the comparison")
+    if type_.holds("MAP"):
+        raise TypeMismatchError(f"{args[0]} is {type_}, and a MAP cannot be compared", hint="compare map_entries of it")
     return (type_,) * len(args), BOOLEAN
 
 

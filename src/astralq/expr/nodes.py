@@ -8,7 +8,7 @@ from decimal import Decimal
 from functools import lru_cache
 
 from astralq.callables import PythonFunction
-from astralq.schema import BOOLEAN, Type, Value
+from astralq.datatypes import BOOLEAN, Type, Value, date_of, shortest_float32
 from astralq.space import Region
 from astralq.timeline import Duration, Instant, format_duration, format_instant
 
@@ -279,17 +279,27 @@ def literal_text(value: Value, type_: Type) -> str:
         case "INTERVAL":
             assert isinstance(value, int)
             return f"INTERVAL {format_duration(Duration(value))}"
-        case "DOUBLE":
+        case "DATE":
+            assert isinstance(value, int)
+            return f"DATE '{date_of(value).isoformat()}'"
+        case "MONTHS":
+            assert isinstance(value, int)
+            sign = "-" if value < 0 else ""
+            return f"INTERVAL '{sign}{abs(value) // 12}-{abs(value) % 12}' YEAR TO MONTH"
+        case "BINARY":
+            assert isinstance(value, bytes)
+            return f"X'{value.hex().upper()}'"
+        case "DOUBLE" | "FLOAT":
             assert isinstance(value, float)
             if value != value or value in (float("inf"), float("-inf")):
-                return f"CAST('{value}' AS DOUBLE)"
-            return f"{value!r}D"
+                return f"CAST('{value}' AS {type_})"
+            return f"{value!r}D" if type_.name == "DOUBLE" else f"{shortest_float32(value)!r}F"
         case "DECIMAL":
             assert isinstance(value, Decimal)
             text = f"{value:f}"
             return text if "." in text else f"{text}BD"
-        case "BIGINT":
-            return f"{value}L"
+        case "TINYINT" | "SMALLINT" | "BIGINT":
+            return str(value) + {"TINYINT": "Y", "SMALLINT": "S", "BIGINT": "L"}[type_.name]
     return str(value)
 
 
@@ -314,6 +324,8 @@ def _call_text(call: Call) -> str:
     f = call.function
     bind = _BINDING.get(f)
     if bind is None:
+        if f == "[]":
+            return f"{_operand(call.args[0])}[{call.args[1]}]"
         return f"{f}({', '.join(map(str, call.args))})"
     # The first argument of a left-associative operator may bind equally; comparisons do not chain.
     first = _wrapped(call.args[0], bind + (bind == 4))
@@ -334,6 +346,15 @@ def _call_text(call: Call) -> str:
         case "between":
             return f"{first} BETWEEN {rest[0]} AND {rest[1]}"
     return f" {f.upper()} ".join([first, *rest])
+
+
+def _operand(e: Expr) -> str:
+    """What stands before a bracket: constants and operators in parentheses."""
+    shown = e
+    while isinstance(shown, Cast) and shown.implicit:
+        shown = shown.operand
+    operator = isinstance(shown, Call) and shown.function in _BINDING
+    return f"({e})" if operator or isinstance(shown, Literal | Case) else str(e)
 
 
 def _wrapped(e: Expr, bind: int) -> str:

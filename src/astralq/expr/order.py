@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
-from astralq.schema import Value
+from astralq.datatypes import MapValue, Value
 
 OrderKey = tuple[Any, ...]
 
@@ -24,6 +25,9 @@ def order_key(value: Value) -> OrderKey:
         return NULL_KEY
     if isinstance(value, float) and value != value:
         return (2,)
+    if isinstance(value, tuple):
+        # Part by part; a map, which has no order in Spark, entry by entry, as these are sorted by key.
+        return (1, row_key(value))
     return (1, value)
 
 
@@ -46,6 +50,11 @@ def sort_key(value: Value, *, descending: bool, nulls_first: bool) -> OrderKey:
     if value is None:
         return NULL_KEY if nulls_first else (3,)
     return (1, Descending(order_key(value))) if descending else order_key(value)
+
+
+def map_value(entries: Iterable[tuple[Value, Value]]) -> MapValue:
+    """A MAP of entries, in the order of their keys."""
+    return MapValue(sorted(entries, key=lambda e: order_key(e[0])))
 
 
 def row_key(values: tuple[Value, ...]) -> OrderKey:

@@ -18,25 +18,29 @@ from sqlglot.errors import ParseError, TokenError
 from sqlglot.tokens import TokenType  # type: ignore[attr-defined]
 
 from astralq.callables import PythonFunction
+from astralq.datatypes import to_float32
 from astralq.errors import AstralError, ExpressionError, Span, nearest
 from astralq.expr.aggregates import aggregate, is_aggregate
 from astralq.expr.casts import cast
+from astralq.expr.constants import SUFFIXED, date_constant, number, type_text
 from astralq.expr.filters import filtered
 from astralq.expr.functions import call, case
+from astralq.expr.nested import field_of
 from astralq.expr.nodes import Aggregate, Cast, Column, Expr, Literal, inside
 from astralq.expr.python_functions import apply
+from astralq.expr.spellings import SPELLINGS, interval_of, with_backslash
 from astralq.expr.unused import KEYWORDS, PARTS, refuse_dropped_words, refuse_unused_parts
 from astralq.schema import (
-    BIGINT,
+    BINARY,
     BOOLEAN,
     DOUBLE,
-    INT,
+    FLOAT,
     INTERVAL,
+    MONTHS,
     NULL,
     STRING,
     TIMESTAMP,
     Schema,
-    decimal,
     fits,
     parse_type,
 )
@@ -53,7 +57,8 @@ class ScalarSQL(Spark):
     class Parser(Spark.Parser):  # type: ignore[misc,valid-type]
         FUNCTIONS: dict[str, Callable[..., exp.Expression]] = {}  # noqa: RUF012
         FUNCTION_PARSERS = {  # noqa: RUF012
-            k: v for k, v in Spark.Parser.FUNCTION_PARSERS.items() if k in ("CAST", "TRY_CAST")
+            **{k: v for k, v in Spark.Parser.FUNCTION_PARSERS.items() if k in ("CAST", "TRY_CAST")},
+            **SPELLINGS,
         }
 
 
@@ -196,6 +201,13 @@ class Binder:
         return written[0].span() if len(written) == 1 else None
 
     def column(self, node: exp.Column) -> Expr:
+        """An attribute, or behind a dot a field of one that is a STRUCT."""
+        first, *fields = (part.name for part in node.parts)
+        if fields and self.schema.find(first) is not None and self.schema[first].type.holds("STRUCT"):
+            found: Expr = Column(self.schema[first].type, self.schema[first].name)
+            for name in fields:
+                found = field_of(found, name)
+            return found
         if node.table:
             raise ExpressionError(
                 f"{node.table}.{node.name} is qualified, and there is only one set of attributes here",
@@ -235,6 +247,16 @@ class Binder:
                 return self._is(node)
             case exp.In():
                 return self._in(node)
+            case exp.HexString():
+                return Literal(BINARY, bytes.fromhex(node.name.rjust(len(node.name) + len(node.name) % 2, "0")))
+            case exp.RawString():
+                return Literal(STRING, node.name)
+            case exp.Escape():
+                return self._escaped(node)
+            case exp.Bracket():
+                return self._item(node)
+            case exp.Dot() if isinstance(node.expression, exp.Identifier):
+                return field_of(self.bind(node.this), node.expression.name)
             case exp.Between():
                 parts = (node.this, node.args["low"], node.args["high"])
                 return call("between", *(self.bind(p) for p in parts))
@@ -305,14 +327,38 @@ class Binder:
         branches = tuple((test(i.this), self.bind(i.args["true"])) for i in node.args["ifs"])
         return case(branches, self.bind(default) if default is not None else None)
 
+    def _escaped(self, node: exp.Escape) -> Expr:
+        """LIKE … ESCAPE 'c': the pattern with a backslash as its escape, where it is a constant."""
+        like, escape = node.this, node.expression
+        pattern = like.expression
+        constant = all(isinstance(n, exp.Literal) and n.is_string for n in (pattern, escape))
+        if not isinstance(like, exp.Like | exp.ILike) or not constant or len(escape.name) != 1:
+            raise ExpressionError(
+                "ESCAPE stands behind LIKE and a constant pattern, with one character",
+                hint="write LIKE 'a!_b' ESCAPE '!'",
+            )
+        rewritten = like.copy()
+        rewritten.set("expression", exp.Literal.string(with_backslash(pattern.name, escape.name)))
+        return self.bind(rewritten)
+
+    def _item(self, node: exp.Bracket) -> Expr:
+        if len(node.expressions) != 1 or isinstance(node.expressions[0], exp.Slice):
+            raise ExpressionError("one index stands in the brackets", hint="write a[0], m['key'], or slice(a, 1, 2)")
+        return call("[]", self.bind(node.this), self.bind(node.expressions[0]))
+
     def _interval(self, node: exp.Interval) -> Expr:
         unit = node.args.get("unit")
-        if not isinstance(node.this, exp.Literal) or isinstance(unit, exp.IntervalSpan):
+        if not isinstance(node.this, exp.Literal):
             raise ExpressionError(f"{node.sql('spark')} is not a fixed length of time", hint="write INTERVAL 5 MINUTES")
+        if isinstance(unit, exp.IntervalSpan):
+            return interval_of(node.this.name, unit.this.name, unit.expression.name)
+        name = unit.name.upper().rstrip("S") if unit is not None else ""
+        if name in ("MONTH", "YEAR") and re.fullmatch(r"\s*[+-]?\d+\s*", node.this.name):
+            return Literal(MONTHS, int(node.this.name) * (12 if name == "YEAR" else 1))
         return Literal(INTERVAL, int(duration(f"{node.this.this} {unit.name if unit is not None else ''}")))
 
     def _cast(self, node: exp.Cast) -> Expr:
-        target = node.args["to"].sql("spark")
+        target = type_text(node.args["to"])
         if any(not isinstance(p.this, exp.Literal) for p in node.args["to"].find_all(exp.DataTypeParam)):
             raise ExpressionError(f"{target} is not a type", hint="write for example DECIMAL(10, 2)")
         while isinstance(node.this, exp.Paren) and isinstance(node.this.this, exp.Paren | exp.Literal):
@@ -321,17 +367,21 @@ class Binder:
         if isinstance(node.this, exp.Literal) and not node.args.get("safe"):
             if node.this.is_string and target in ("TIMESTAMP", "TIMESTAMP_NTZ") and not isinstance(node, exp.TryCast):
                 return Literal(TIMESTAMP, instant(node.this.this))  # TIMESTAMP '…'; a CAST comes as TryCast
-            if node.this.is_string and target == "DOUBLE" and node.this.this in ("nan", "inf", "-inf"):
-                return Literal(DOUBLE, float(node.this.this))
+            if node.this.is_string and target == "DATE" and not isinstance(node, exp.TryCast):
+                return date_constant(node.this.this)  # DATE '…'
+            if node.this.is_string and target in ("DOUBLE", "FLOAT") and node.this.this in ("nan", "inf", "-inf"):
+                return Literal(parse_type(target), float(node.this.this))
             if node.this.is_string and target.startswith("DECIMAL") and node.this.this.lstrip("-").isdigit():
                 exact = Literal(parse_type(target), Decimal(node.this.this))  # 2BD
                 if fits(exact.value, exact.type):
                     return exact
             if not node.this.is_string and target == "DOUBLE" and math.isfinite(float(node.this.this)):
                 return Literal(DOUBLE, float(node.this.this))  # 1.5D
-            if not node.this.is_string and target == "BIGINT" and node.this.this.lstrip("-").isdigit():
-                whole = Literal(BIGINT, int(node.this.this))  # 3L
-                if fits(whole.value, BIGINT):
+            if not node.this.is_string and target == "FLOAT" and math.isfinite(to_float32(float(node.this.this))):
+                return Literal(FLOAT, to_float32(float(node.this.this)))  # 1.5F
+            if not node.this.is_string and target in SUFFIXED and node.this.this.lstrip("-").isdigit():
+                whole = Literal(SUFFIXED[target], int(node.this.this))  # 3L
+                if fits(whole.value, whole.type):
                     return whole
         bound = cast(self.bind(node.this), parse_type(target))
         if node.args.get("safe"):
@@ -376,19 +426,3 @@ class Binder:
         if found is None:
             raise ExpressionError(f"unknown region {args[2].name!r}", hint=nearest(wanted, self.regions))
         return inside(x, y, found)
-
-
-def number(text: str) -> Literal:
-    """A numeric constant with the type that Spark gives it; a point makes a DECIMAL, an exponent a DOUBLE."""
-    if "e" in text.lower():
-        if math.isinf(float(text)):
-            raise ExpressionError(f"{text} is out of range for DOUBLE")
-        return Literal(DOUBLE, float(text))
-    value = Decimal(text)
-    if "." not in text:
-        for type_, limit in ((INT, 2**31), (BIGINT, 2**63)):
-            if -limit <= int(text) < limit:
-                return Literal(type_, int(text))
-    scale = len(text.partition(".")[2])
-    digits = max(len(value.as_tuple().digits), scale, 1)
-    return Literal(decimal(digits, scale), value)

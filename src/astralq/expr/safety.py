@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from astralq.callables import PythonFunction
+from astralq.datatypes import DATE, DOUBLE, INT, STRING, TIMESTAMP, Type
 from astralq.expr.nodes import SPATIAL_AGGREGATES, VARIANCES, Aggregate, Call, Cast, Expr, Literal, PythonCall
-from astralq.schema import DOUBLE, INT, STRING, TIMESTAMP, Type
 
 _SAFE = frozenset(
     [
@@ -17,7 +17,9 @@ _SAFE = frozenset(
 )
 """Functions that give a value, or NULL, for all values."""
 
-_WIDER = ("INT", "BIGINT", "DOUBLE")
+_WIDER = ("TINYINT", "SMALLINT", "INT", "BIGINT", "FLOAT", "DOUBLE")
+
+_DIGITS = {"TINYINT": 3, "SMALLINT": 5, "INT": 10, "BIGINT": 19}
 
 
 def can_fail(expr: Expr) -> bool:
@@ -42,7 +44,7 @@ def tells_equals_apart(expr: Expr) -> bool:
     (False, True)
     """
     for e in expr.walk():
-        if isinstance(e, Cast) and e.operand.type == DOUBLE and e.type == STRING:
+        if isinstance(e, Cast) and e.operand.type.holds("FLOAT", "DOUBLE") and e.type == STRING:
             return True
         if isinstance(e, Call) and e.function in ("power", "atan2"):
             return True
@@ -65,7 +67,8 @@ def own_failure(e: Expr) -> bool:
             return "\\" in pattern  # an escape may be wrong
         case Call(function="+" | "-" | "*" | "negate" | "abs"):
             # Doubles overflow to infinity; the difference of two instants fits.
-            return e.type != DOUBLE and not (e.function == "-" and all(a.type == TIMESTAMP for a in e.args))
+            apart = e.function == "-" and all(a.type in (DATE, TIMESTAMP) for a in e.args)
+            return not (e.type.is_fractional or apart)
         case Call():
             return e.function not in _SAFE
         case PythonCall() | Aggregate(python=PythonFunction()):
@@ -79,14 +82,16 @@ def always_fits(source: Type, to: Type) -> bool:
     """Whether a cast from the one type to the other cannot fail."""
     if source == to or source.name == "NULL" or to.name == "STRING":
         return True
-    if source.name == "INT" and to.name == "DECIMAL":
-        return to.precision - to.scale >= 10
-    if source.name == "BIGINT" and to.name == "DECIMAL":
-        return to.precision - to.scale >= 19
+    if source.is_integral and to.name == "DECIMAL":
+        return to.precision - to.scale >= _DIGITS[source.name]
+    if (source.name, to.name) in (("DATE", "TIMESTAMP"), ("TIMESTAMP", "DATE"), ("STRING", "BINARY")):
+        return True
+    if source.is_nested and source.name == to.name:
+        return all(always_fits(a, b) for (_, a), (_, b) in zip(source.parts, to.parts, strict=True))
     if source.name == to.name == "DECIMAL":
         return to.scale >= source.scale and to.precision - to.scale >= source.precision - source.scale
     if source.name == "DECIMAL":
-        return to.name == "DOUBLE"
+        return to.is_fractional
     return source.name in _WIDER and to.name in _WIDER and _WIDER.index(source.name) <= _WIDER.index(to.name)
 
 

@@ -6,9 +6,9 @@ import re
 from functools import lru_cache
 
 from astralq.errors import EvaluationError, TypeMismatchError
-from astralq.expr.casts import to_text
 from astralq.expr.functions import Signature, define, fixed
 from astralq.expr.nodes import Expr
+from astralq.expr.texts import to_text
 from astralq.schema import BOOLEAN, INT, NULL, STRING, Type, Value
 
 

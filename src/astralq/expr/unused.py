@@ -45,6 +45,10 @@ PARTS: Parts = {
     exp.Case: ("this", "ifs", "default"),
     exp.If: ("this", "true", "false"),
     exp.Interval: ("this", "unit"),
+    exp.IntervalSpan: _BINARY,
+    exp.Bracket: ("this", "expressions"),
+    **dict.fromkeys((exp.Dot, exp.Escape), _BINARY),
+    **dict.fromkeys((exp.HexString, exp.RawString), ("this",)),
     exp.Cast: ("this", "to", "safe"),
     exp.TryCast: ("this", "to", "safe", "requires_string"),
     exp.DataType: ("this", "expressions", "nested", "values", "kind", "nullable", "collate"),  # read as text, whole
@@ -69,6 +73,7 @@ KEYWORDS = {
     *("AND", "OR", "NOT", "IN", "BETWEEN", "LIKE", "ILIKE", "RLIKE", "REGEXP", "IS", "NULL", "TRUE", "FALSE", "DIV"),
     *("CASE", "WHEN", "THEN", "ELSE", "END", "IF", "CAST", "TRY_CAST", "AS", "INTERVAL", "DISTINCT", "FROM"),
     *("FILTER", "WHERE"),
+    *("TO", "FOR", "LEADING", "TRAILING", "BOTH", "PLACING", "ESCAPE"),
     "ALL",  # means nothing: count(ALL x) is count(x)
     *UNITS,
 }

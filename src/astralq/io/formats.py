@@ -11,7 +11,8 @@ from typing import Any
 from astralq.algebra.sources import FOLLOWING, Origin
 from astralq.errors import DataError, nearest
 from astralq.io.csv_text import CsvDialect, read_csv
-from astralq.io.reading import NUMBER_AS_TIME, File, Number, Placed, missing, opened, typed
+from astralq.io.exact import Number, check_nested
+from astralq.io.reading import NUMBER_AS_TIME, File, Placed, missing, opened, typed
 from astralq.schema import Attribute, Schema, Value, Values, fits
 
 _IGNORED = ("inferSchema", "mergeSchema", "maxFilesPerTrigger")
@@ -43,6 +44,7 @@ Complete = Callable[[Values, str, str], Values]
 
 def read_files(origin: Origin, files: Iterable[File], schema: Schema, complete: Complete | None = None) -> list[Values]:
     """The rows of all files, one file after the other."""
+    check_nested(origin, schema)
     match origin.format:
         case "csv":
             dialect = CsvDialect.of(origin)
@@ -73,6 +75,7 @@ class Beginning:
 
 def read_beginning(origin: Origin, file: File, schema: Schema, most: int) -> Beginning:
     """At most so many rows of a file, read as `read_files` reads all."""
+    check_nested(origin, schema)
     named = NamedRows(schema)
     placed: Iterable[Placed]
     match origin.format:
@@ -104,8 +107,9 @@ class NamedRows:
         return tuple(self._value(by_lower.get(a.name.lower()), a, where) for a in self.schema)
 
     def _value(self, value: Any, a: Attribute, where: str) -> Value:
-        if isinstance(value, Number) and a.type.name in ("TIMESTAMP", "BOOLEAN"):
-            hint = NUMBER_AS_TIME if a.type.name == "TIMESTAMP" else "write true or false"
+        if isinstance(value, Number) and a.type.name in ("TIMESTAMP", "DATE", "BOOLEAN"):
+            hints = {"TIMESTAMP": NUMBER_AS_TIME, "DATE": "write dates as '2026-03-01'"}
+            hint = hints.get(a.type.name, "write true or false")
             message = f"{where}: the number {value} in {a.name!r} is not a {a.type}"
             raise DataError(message, hint=hint, attribute=a.name)
         return typed(value, a, where)

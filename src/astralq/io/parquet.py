@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from datetime import date, datetime, timedelta
 from typing import Any
 
+from astralq.datatypes import MapValue, Type, Value, day_of
 from astralq.errors import DataError
+from astralq.expr.order import map_value
 from astralq.io.reading import NUMBER_AS_TIME, File, missing
-from astralq.schema import Attribute, Schema, Type
+from astralq.schema import Attribute, Schema, article
+from astralq.timeline import instant
 
 INTEGRAL = ("tinyint", "smallint", "int", "bigint")
 
@@ -50,7 +54,22 @@ def _arrow_type(type_: Any, physical: str) -> str:
         return f"decimal({type_.precision},{type_.scale})"
     if pa.types.is_string(type_) or pa.types.is_large_string(type_):
         return "string"
-    plain = {"bool": "boolean", "int8": "tinyint", "int16": "smallint", "int32": "int", "int64": "bigint"}
+    if pa.types.is_list(type_) or pa.types.is_large_list(type_):
+        return f"array<{_arrow_type(type_.value_type, '')}>"
+    if pa.types.is_map(type_):
+        return f"map<{_arrow_type(type_.key_type, '')},{_arrow_type(type_.item_type, '')}>"
+    if pa.types.is_struct(type_):
+        return f"struct<{','.join(f'{f.name}:{_arrow_type(f.type, str())}' for f in type_)}>"
+    if pa.types.is_binary(type_) or pa.types.is_large_binary(type_) or pa.types.is_fixed_size_binary(type_):
+        return "binary"
+    plain = {
+        "date32[day]": "date",
+        "bool": "boolean",
+        "int8": "tinyint",
+        "int16": "smallint",
+        "int32": "int",
+        "int64": "bigint",
+    }
     unsigned = {"uint8": "smallint", "uint16": "int", "uint32": "bigint", "uint64": "unsigned"}
     return {**plain, **unsigned, "float": "float", "double": "double", "null": "void"}.get(str(type_), str(type_))
 
@@ -108,9 +127,11 @@ def _limits(metadata: Any, column: str) -> list[int] | None:
 # Which types go together
 
 _TAKEN = {
-    "INT": (*INTEGRAL, "unsigned"),
-    "BIGINT": (*INTEGRAL, "unsigned"),
+    **dict.fromkeys(("TINYINT", "SMALLINT", "INT", "BIGINT"), (*INTEGRAL, "unsigned")),
+    "FLOAT": ("float",),
     "DOUBLE": (*INTEGRAL, "unsigned", "float", "double"),
+    "BINARY": ("binary",),
+    "DATE": ("date",),
     "DECIMAL": (*INTEGRAL, "unsigned"),
     "BOOLEAN": ("boolean",),
     "TIMESTAMP": ("timestamp", "timestamp_ntz", "nanos"),
@@ -126,35 +147,96 @@ def takes(a: Attribute, found: str) -> bool:
     """
     if found == "void" or found.startswith(("string", "varchar", "char")):
         return True
+    if a.type.is_nested:
+        return found == catalog_name(a.type)
     return found in _TAKEN.get(a.type.name, ()) or (a.type.name == "DECIMAL" and found.startswith("decimal"))
+
+
+def catalog_name(type_: Type) -> str:
+    """A type as Spark's catalogue and the footers of files name it, without spaces.
+
+    >>> from astralq.datatypes import parse_type
+    >>> catalog_name(parse_type("ARRAY<STRUCT<x: INT>>"))
+    'array<struct<x:int>>'
+    """
+    match type_.name:
+        case "ARRAY" | "MAP":
+            return f"{type_.name.lower()}<{','.join(catalog_name(t) for _, t in type_.parts)}>"
+        case "STRUCT":
+            return f"struct<{','.join(f'{n}:{catalog_name(t)}' for n, t in type_.parts)}>"
+    return str(type_).lower().replace(", ", ",")
 
 
 def mismatch(found: str, a: Attribute, where: str, integral: bool | None = None) -> DataError:
     """What to say of a column whose type is not the attribute's."""
     number = found in (*INTEGRAL, "unsigned") if integral is None else integral
     hint = NUMBER_AS_TIME if a.type.name == "TIMESTAMP" and number else None
-    message = f"{where}: the column {a.name!r} is {found}, not {article(a)} {a.type}"
+    message = f"{where}: the column {a.name!r} is {found}, not {article(a.type)} {a.type}"
     return DataError(message, hint=hint, attribute=a.name)
 
 
-def article(a: Attribute) -> str:
-    """What stands before the name of an attribute's type."""
-    return "an" if a.type.name == "INT" else "a"
-
-
 def arrow_type(type_: Type) -> Any:
-    """The type of a column in Arrow: instants are in microseconds UTC, durations numbers of them."""
+    """The type of a column in Arrow: instants are in microseconds UTC, intervals numbers of microseconds or months."""
     import pyarrow as pa
 
-    if type_.name == "DECIMAL":
-        return pa.decimal128(type_.precision, type_.scale)
+    match type_.name:
+        case "DECIMAL":
+            return pa.decimal128(type_.precision, type_.scale)
+        case "ARRAY":
+            return pa.list_(arrow_type(type_.element))
+        case "MAP":
+            return pa.map_(arrow_type(type_.key), arrow_type(type_.element))
+        case "STRUCT":
+            return pa.struct([pa.field(n, arrow_type(t)) for n, t in type_.parts])
     types = {
+        "TINYINT": pa.int8(),
+        "SMALLINT": pa.int16(),
         "INT": pa.int32(),
         "BIGINT": pa.int64(),
-        "INTERVAL": pa.int64(),
+        "FLOAT": pa.float32(),
         "DOUBLE": pa.float64(),
         "STRING": pa.string(),
+        "BINARY": pa.binary(),
         "BOOLEAN": pa.bool_(),
+        "DATE": pa.date32(),
         "TIMESTAMP": pa.timestamp("us", tz="UTC"),
+        "INTERVAL": pa.int64(),
+        "MONTHS": pa.int32(),
     }
     return types.get(type_.name, pa.string())
+
+
+def arrow_value(value: Value, type_: Type) -> Any:
+    """A value as Arrow takes it for `arrow_type`."""
+    match value:
+        case MapValue():
+            return [(arrow_value(k, type_.key), arrow_value(v, type_.element)) for k, v in value]
+        case tuple() if type_.name == "ARRAY":
+            return [arrow_value(v, type_.element) for v in value]
+        case tuple():
+            return {n: arrow_value(v, t) for v, (n, t) in zip(value, type_.parts, strict=True)}
+    return value
+
+
+def plain_value(value: Any, type_: Type) -> Value:
+    """A value as `to_pylist` of Arrow or a row of Spark has it, as one of ours; it is of the type already."""
+    if value is None:
+        return None
+    match type_.name:
+        case "ARRAY":
+            return tuple(plain_value(v, type_.element) for v in value)
+        case "STRUCT":
+            values = value.values() if isinstance(value, Mapping) else value
+            return tuple(plain_value(v, t) for v, (_, t) in zip(values, type_.parts, strict=True))
+        case "MAP":
+            pairs = value.items() if isinstance(value, Mapping) else value
+            return map_value((plain_value(k, type_.key), plain_value(v, type_.element)) for k, v in pairs)
+        case "TIMESTAMP" if isinstance(value, datetime):
+            return instant(value)
+        case "DATE" if isinstance(value, date):
+            return day_of(value)
+        case "INTERVAL" if isinstance(value, timedelta):
+            return value // timedelta(microseconds=1)
+        case "BINARY":
+            return bytes(value)
+    return value  # type: ignore[no-any-return]

@@ -48,11 +48,12 @@ def unpacked(source: StreamSource, rows: Sequence[Values]) -> WithHeartbeats:
         if n is None:
             found.append((t, int(i or 0)))
         else:
-            if int(n) in stamped:
+            assert isinstance(n, int)
+            if n in stamped:
                 raise DataError(
                     f"stream {source.name}: the position {n} is there twice", hint="read what one query wrote, once"
                 )
-            stamped[int(n)] = (t, int(i or 0), tuple(values))
+            stamped[n] = (t, int(i or 0), tuple(values))
     return WithHeartbeats(Stamped(tuple(stamped[n] for n in sorted(stamped))), tuple(found))
 
 

@@ -4,20 +4,16 @@ from __future__ import annotations
 
 import codecs
 import gzip
-import re
 import zlib
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from datetime import datetime
-from decimal import Decimal
 from pathlib import Path
 from typing import Any, TextIO
 
 from astralq.errors import DataError, EvaluationError, TimeError, nearest
-from astralq.expr.casts import cast_value, to_scale
-from astralq.schema import BIGINT, STRING, Attribute, Type, Value, Values, fits
-from astralq.timeline import instant
+from astralq.io.exact import Number, exact
+from astralq.schema import Attribute, Value, Values, article
 
 SUFFIXES = {"csv": (".csv",), "json": (".json", ".jsonl", ".ndjson"), "parquet": (".parquet",)}
 """Which files of a folder belong to a format; the texts also compressed, with .gz behind it."""
@@ -28,9 +24,6 @@ NUMBER_AS_TIME = "declare it BIGINT, and say what it counts with UNIT SECONDS or
 Placed = tuple[str, Values]
 """A row, and where it stands."""
 
-_FINER = re.compile(r"\.\d{6}\d*[1-9]")
-"""A fraction of a second with more than six digits that count."""
-
 
 @dataclass(frozen=True)
 class File:
@@ -40,46 +33,14 @@ class File:
     shown: str
 
 
-class Number(str):
-    """A number of a json text, with its digits as they are written."""
-
-    __slots__ = ()
-
-
-def exact(value: Any, type_: Type) -> Value:
-    """A value as one of the declared type: text as Spark casts it, all else only where nothing is lost.
-
-    >>> from astralq.schema import DOUBLE
-    >>> exact("2.5", DOUBLE), exact(2, DOUBLE)
-    (2.5, 2.0)
-    """
-    if isinstance(value, str):
-        if type_.name == "TIMESTAMP" and _FINER.search(value):
-            raise EvaluationError(f"{value!r} is finer than a microsecond")  # CAST would cut it off
-        return cast_value(str(value), STRING, type_)
-    if fits(value, type_):
-        return value  # type: ignore[no-any-return]
-    if isinstance(value, datetime) and type_.name == "TIMESTAMP":
-        return instant(value)
-    result: Value = None
-    if type(value) is int and type_.name in ("DOUBLE", "DECIMAL"):
-        result = cast_value(value, BIGINT, type_)
-    elif isinstance(value, Decimal) and value.is_finite() and type_.name == "DECIMAL":
-        result = to_scale(value, type_)
-    if result is None or result != value:
-        raise EvaluationError(f"{value!r} is not a value of {type_}")
-    return result
-
-
 def typed(value: Any, attribute: Attribute, where: str, hint: str | None = None) -> Value:
     """The value exactly of the attribute's type, or an error that says where it is."""
     try:
         return exact(value, attribute.type)
     except (EvaluationError, TimeError):
-        article = "an" if attribute.type.name in ("INT", "INTERVAL") else "a"
         shown = str(value) if isinstance(value, Number) else repr(value)
         raise DataError(
-            f"{where}: {shown} in {attribute.name!r} is not {article} {attribute.type}",
+            f"{where}: {shown} in {attribute.name!r} is not {article(attribute.type)} {attribute.type}",
             hint=hint,
             attribute=attribute.name,
         ) from None

@@ -15,6 +15,7 @@ from astralq.algebra.windows import range_of
 from astralq.errors import ExpressionError, SchemaError, nearest
 from astralq.expr.aggregates import aggregate
 from astralq.expr.functions import call
+from astralq.expr.nested import field_of
 from astralq.expr.nodes import Call, Column, Expr, Literal
 from astralq.expr.parse import Binder, Regions
 from astralq.language.hints import IN_BRACKETS, OF_INSTANTS, OF_WINDOWS, PLACES, WINDOW_COLUMNS, WINDOW_FUNCTIONS
@@ -113,6 +114,10 @@ class Scope:
             return self.entries
         return [e for e in self.entries if e.alias is not None and e.alias.lower() == qualifier.lower()]
 
+    def is_alias(self, name: str) -> bool:
+        """Whether an item of FROM is called so."""
+        return bool(self._entries(name))
+
     def _unknown(self, name: str, qualifier: str | None) -> SchemaError:
         if qualifier is not None and not self._entries(qualifier):
             aliases = [e.alias for e in self.entries if e.alias is not None]
@@ -153,6 +158,8 @@ class ScopeBinder(Binder):
         self.place = place  # where a ROW_NUMBER() may stand
 
     def column(self, node: exp.Column) -> Expr:
+        if (field := self._field(node)) is not None:
+            return field
         if node.args.get("db") is not None or node.args.get("catalog") is not None:
             raise ExpressionError(f"{node.sql()} has too many parts", hint="write alias.attribute")
         try:
@@ -171,6 +178,25 @@ class ScopeBinder(Binder):
             raise
         attribute = self.schema[name]
         return Column(attribute.type, attribute.name)
+
+    def _field(self, node: exp.Column) -> Expr | None:
+        """A field of a STRUCT: attribute.field, alias.attribute.field; None where the name can be read otherwise."""
+        parts = [part.name for part in node.parts]
+        for k in (1, 2):
+            if len(parts) <= k:
+                break
+            try:
+                name = self.scope.resolve(parts[k - 1], parts[0] if k == 2 else None)
+            except SchemaError:
+                continue
+            attribute = self.schema[name]
+            qualifies = k == 1 and self.scope.is_alias(parts[0])
+            if attribute.type.holds("STRUCT") and not qualifies:
+                found: Expr = Column(attribute.type, attribute.name)
+                for part in parts[k:]:
+                    found = field_of(found, part)
+                return found
+        return None
 
     def _tag(self, node: exp.Column) -> Expr:
         """003's implicit attributes: tick is the timestamp of a tuple, index its position, counted from 1."""

@@ -191,7 +191,7 @@ class StatementParser(ScalarSQL.Parser):
         """A type up to a comma or one of some ends; what is in parentheses belongs to it."""
         first, depth = self._curr, 0
         while self._curr and (depth or self._curr.text.upper() not in (",", *ends)):
-            depth += (self._curr.token_type is TokenType.L_PAREN) - (self._curr.token_type is TokenType.R_PAREN)
+            depth += sum(c in "(<" for c in self._curr.text) - sum(c in ")>" for c in self._curr.text)
             self._advance()
         if first is None or self._prev.end < first.start:
             self.raise_error(f"expected {what}")

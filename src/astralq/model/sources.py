@@ -147,7 +147,7 @@ def acquire(source: SensedSource, sensor: Sensor, t0: Instant, end: Instant, sit
     tick = t0
     while tick <= end:
         for site in source.sites if sites is None else sites(tick):
-            what = f"site {site} of stream {source.name} at {format_instant(tick)}"
+            what = f"site {site!s} of stream {source.name} at {format_instant(tick)}"
             measured = _sequence(sensor(site, tick), what)
             if len(measured) != len(source.measured):
                 raise DataError(f"{what} gave {len(measured)} values for {', '.join(source.measured)}")

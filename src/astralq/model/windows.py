@@ -41,7 +41,7 @@ def odometer(tuples: Sequence[StreamTuple], schema: Schema) -> list[int]:
     total, travelled = 0, []
     here: tuple[float, float] | None = None
     for s in tuples:
-        px, py = (None if v is None else float(v) for v in (s.values[x], s.values[y]))
+        px, py = (None if v is None else float(v) for v in (s.values[x], s.values[y]))  # type: ignore[arg-type]  # a location is two numbers
         if px is not None and py is not None and located(px, py):
             there = (px, py)
             if here is not None:

@@ -12,15 +12,17 @@ from astralq.algebra.set_aside import SetAside
 from astralq.callables import PythonFunction
 from astralq.errors import PlanError
 from astralq.plan import functions as F  # noqa: N812
-from astralq.plan.columns import Column, col, columns, lit
+from astralq.plan.columns import Column, col, lit
 from astralq.plan.encoding.batches import Id, greatest, le, literal, lt
 from astralq.plan.encoding.tables import RelationTable, attributes, order_columns
 from astralq.plan.operators.expressions import functions
 from astralq.plan.operators.relational import marked
 from astralq.plan.planner import Planner
 from astralq.plan.run import MANY_ROWS, BatchRun, Run
+from astralq.plan.sql_types import restored
 from astralq.plan.state.store import StateTables
 from astralq.plan.table import Assumed, Index, Sort, Table
+from astralq.schema import Schema
 from astralq.space import Region
 from astralq.timeline import LAST_INDEX, BatchId, Instant
 
@@ -62,8 +64,16 @@ def plan_state(run: Run, at: Instant, i: int = LAST_INDEX) -> Plan:
     here = literal(BatchId(at, i))
     held = relation.rows.where(le(relation.start, here) & lt(here, relation.end))
     by = tuple(dict.fromkeys([*relation.order, *attributes(relation.schema)]))
-    named = zip(attributes(relation.schema), run.query.schema.names, strict=True)
-    return _plan(run, Sort(held, by).select(*(col(c).alias(n) for c, n in named)))
+    named = zip(_values(relation.schema), run.query.schema.names, strict=True)
+    return _plan(run, Sort(held, by).select(*(c.alias(n) for c, n in named)))
+
+
+def _values(schema: Schema) -> list[Column]:
+    """The attributes as they are shown: MAPs from their entries."""
+    return [
+        F.expr(restored(c, a.type)) if a.type.holds("MAP") else col(c)
+        for c, a in zip(attributes(schema), schema, strict=True)
+    ]
 
 
 def plan_epoch(run: Run, first: int, *, small: bool) -> Plan:
@@ -121,7 +131,7 @@ def _shown(rows: Table, run: Run, further: Sequence[str] = ()) -> Table:
     """The columns under their names."""
     wanted = answer_columns(run.query)
     first = [col("op")] if run.query.kind is Kind.RELATION else []
-    made = [*first, F.timestamp_micros("t"), col("i").cast("bigint"), *columns(attributes(run.query.schema))]
+    made = [*first, F.timestamp_micros("t"), col("i").cast("bigint"), *_values(run.query.schema)]
     return rows.select(*(c.alias(a.name) for c, a in zip(made, wanted, strict=True)), *further)
 
 

@@ -14,6 +14,7 @@ from dataclasses import dataclass, field, fields
 from functools import lru_cache
 from itertools import pairwise
 
+from astralq.plan.operators.expressions import AS_WRITTEN
 from astralq.plan.table import (
     Aggregate,
     Assumed,
@@ -59,7 +60,7 @@ class _Token:
 def _tokens(text: str) -> tuple[_Token, ...]:
     """A piece of SQL, cut into constants and what is between them. Beside a DECIMAL the digits of a constant count, so
     that it is none of those that can be looked up."""
-    if "decimal" in text.lower():
+    if "decimal" in text.lower() or f"/* {AS_WRITTEN} */" in text:
         return (_Token(text, ""),)
     return tuple(_Token(m.group(), _type(m.lastgroup or "", m.group())) for m in _TOKEN.finditer(text))
 

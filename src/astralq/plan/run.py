@@ -28,7 +28,7 @@ from astralq.plan.encoding.tables import StreamTable
 from astralq.plan.facts import FEW_PAIRS, Facts, Row, Times, timed_sources
 from astralq.plan.sources.rows import scanned
 from astralq.plan.state.store import StateTables, scope_of
-from astralq.plan.table import Materialize, Scan, Table, expanded_size, is_at_hand
+from astralq.plan.table import Materialize, Table, expanded_size, is_at_hand
 from astralq.timeline import EPOCH, LAST_INDEX, BatchId, Instant
 
 MANY_ROWS = 2**40
@@ -103,7 +103,7 @@ class Run:
             self.choices.missing[table.digest] = table
         return rows
 
-    def scan(self, source: Source) -> Scan:
+    def scan(self, source: Source) -> Table:
         return scanned(source, self.facts.stamp(source))
 
     # What it keeps

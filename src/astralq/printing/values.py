@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import base64
 import json
 import math
 from decimal import Decimal
 
-from astralq.schema import Type, Value
+from astralq.datatypes import STRING, MapValue, Type, Value, date_of, shortest_float32
+from astralq.expr.texts import interval_text
 from astralq.timeline import Instant, format_instant
 
 TIMES = ("iso", "seconds", "micros")
@@ -22,35 +24,55 @@ def text(value: Value, type_: Type, time: str) -> str:
     """
     if isinstance(value, bool):
         return "true" if value else "false"
-    if isinstance(value, float):
-        return _double(value)
-    if isinstance(value, Decimal):
-        return f"{value:f}"
-    if type_.name == "TIMESTAMP":
-        assert isinstance(value, int)
-        return _instant(value, time)
+    match value:
+        case float():
+            return _double(shortest_float32(value) if type_.name == "FLOAT" and math.isfinite(value) else value)
+        case Decimal():
+            return f"{value:f}"
+        case bytes():
+            return base64.b64encode(value).decode()
+        case tuple():
+            return as_json(value, type_, time)
+        case int() if type_.name == "TIMESTAMP":
+            return _instant(value, time)
+        case int() if type_.name == "DATE":
+            return date_of(value).isoformat()
+        case int() if type_.name in ("INTERVAL", "MONTHS"):
+            return interval_text(value, type_)
     return str(value)
 
 
 def as_json(value: Value, type_: Type, time: str) -> str:
-    """A value in JSON: numbers with all their digits, NaN and infinities as text.
+    """A value in JSON: numbers with all their digits; NaN, infinities, moments and intervals as text, BINARY in base64.
 
     >>> from astralq.schema import DOUBLE, STRING
     >>> as_json(None, STRING, "iso"), as_json(0.1, DOUBLE, "iso"), as_json(float("nan"), DOUBLE, "iso")
     ('null', '0.1', '"NaN"')
     """
-    if value is None:
-        return "null"
-    quoted = isinstance(value, str) or (isinstance(value, float) and not math.isfinite(value))
+    match value:
+        case None:
+            return "null"
+        case MapValue():
+            pairs = ((as_json(_key(k, type_.key), STRING, time), as_json(v, type_.element, time)) for k, v in value)
+            return "{" + ", ".join(f"{k}: {v}" for k, v in pairs) + "}"
+        case tuple() if type_.name == "ARRAY":
+            return "[" + ", ".join(as_json(v, type_.element, time) for v in value) + "]"
+        case tuple():
+            fields = zip(value, type_.parts, strict=True)
+            return "{" + ", ".join(f"{as_json(n, STRING, time)}: {as_json(v, t, time)}" for v, (n, t) in fields) + "}"
     printed = text(value, type_, time)
-    if quoted or (type_.name == "TIMESTAMP" and time == "iso"):
-        return json.dumps(printed, ensure_ascii=False)
-    return printed
+    plain = isinstance(value, bool) or (is_number(type_, time) and not printed.endswith(("NaN", "Infinity")))
+    return printed if plain else json.dumps(printed, ensure_ascii=False)
+
+
+def _key(key: Value, type_: Type) -> str:
+    """A key of a MAP, which JSON has as text only."""
+    return key if isinstance(key, str) else text(key, type_, "iso")
 
 
 def is_number(type_: Type, time: str) -> bool:
     """Whether the column's values are printed as numbers."""
-    return type_.is_numeric or type_.name == "INTERVAL" or (type_.name == "TIMESTAMP" and time != "iso")
+    return type_.is_numeric or (type_.name == "TIMESTAMP" and time != "iso")
 
 
 def _double(value: float) -> str:

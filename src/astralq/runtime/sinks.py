@@ -19,13 +19,13 @@ from pyspark.sql import functions as F  # noqa: N812
 from astralq.algebra.answers import STAMP
 from astralq.algebra.sources import POSITION, Origin
 from astralq.io.declared import check_sink
-from astralq.io.parquet import arrow_type
+from astralq.io.parquet import arrow_type, plain_value
 from astralq.io.progress import heartbeats
 from astralq.model.values import Values
 from astralq.printing.values import text
 from astralq.runtime.checkpoint.records import sync_folder
 from astralq.runtime.checkpoint.tables import Part
-from astralq.schema import TIMESTAMP, Attribute
+from astralq.schema import TIMESTAMP, Attribute, Type, Value
 from astralq.spark.columns import col, lit
 from astralq.timeline import BatchId, Instant
 
@@ -66,13 +66,20 @@ class Staged:
         names = [a.name for a in self.columns] + ([POSITION.name] if positions else [])
         for path in self.part.paths(self.root):
             for batch in pq.ParquetFile(path).iter_batches(columns=names):
-                columns = [_plain(c).to_pylist() for c in batch.columns]
+                types = [*(a.type for a in self.columns), POSITION.type]
+                columns = [_plain(c, t) for c, t in zip(batch.columns, types, strict=False)]
                 yield from zip(*columns, strict=True)
 
 
-def _plain(column: Any) -> Any:
-    """Instants as microseconds."""
-    return column.cast(pa.int64()) if pa.types.is_timestamp(column.type) else column
+def _plain(column: Any, type_: Type) -> list[Value]:
+    """The values of a column as ours: instants as microseconds."""
+    if pa.types.is_timestamp(column.type):
+        return column.cast(pa.int64()).to_pylist()  # type: ignore[no-any-return]
+    values = column.to_pylist()
+    return [plain_value(v, type_) for v in values] if type_.is_nested or type_.name in _CONVERTED else values
+
+
+_CONVERTED = ("DATE", "INTERVAL", "BINARY")
 
 
 @runtime_checkable

@@ -41,8 +41,8 @@ from astralq.timeline import Instant, instant
 Query = str | Operator | HasOperator
 Moment = str | datetime | int
 
-_WIDENED = {"tinyint": "int", "smallint": "int", "float": "double", "timestamp_ntz": "timestamp"}
-"""Types that become the next wider one of ours, where nothing is lost."""
+_WIDENED = {"timestamp_ntz": "timestamp"}
+"""Types that become one of ours, where nothing is lost."""
 
 
 class Engine:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
+from decimal import Decimal
 
 from astralq.expr.nodes import SPATIAL_AGGREGATES, Aggregate, Literal
 from astralq.expr.safety import mergeable
@@ -44,7 +45,7 @@ def aggregated(
             finals.append(F.when(F.size(f"a{k}") > 0, F.expr(python_call(a.python, args))))
         elif a.function in ("median", "percentile"):
             fraction = a.args[1].value if len(a.args) > 1 and isinstance(a.args[1], Literal) else 0.5
-            assert fraction is not None
+            assert isinstance(fraction, int | float | Decimal)
             parts.append(F.array_sort(F.collect_list(value.cast("double"))).alias(f"a{k}"))
             finals.append(_percentile(col(f"a{k}"), float(fraction)))
         elif a.function == "count" and a.distinct:

@@ -4,19 +4,25 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from astralq.algebra.base import STAMP, Operator
 from astralq.algebra.digest import digest_of
 from astralq.algebra.properties import expressions
 from astralq.algebra.relational import GroupBy
 from astralq.callables import PythonFunction
-from astralq.expr.nodes import Call, Column, Expr, Inside, PythonCall
+from astralq.datatypes import BOOLEAN, DATE, INTERVAL
+from astralq.expr.calendar import DAY
+from astralq.expr.nodes import Call, Cast, Column, Expr, Inside, Literal, PythonCall
+from astralq.expr.texts import interval_text
 from astralq.plan import functions as F  # noqa: N812
 from astralq.plan.columns import Column as SqlColumn
-from astralq.plan.sql_types import spark_type
-from astralq.schema import BOOLEAN, Schema
+from astralq.plan.sql_types import restored, spark_type, stored
+from astralq.schema import Schema
 from astralq.space import Region
+
+AS_WRITTEN = "as written"
+"""Marks a piece of SQL whose constants are part of its meaning, not values that could be looked up."""
 
 PSEUDO = {"_t": "timestamp_micros(st)", "_i": "si", "_n": "sn"}
 """The pseudo-columns in terms of a stamp's columns."""
@@ -42,6 +48,10 @@ class Names:
     schema: Schema
     columns: Sequence[str]
     stamp: Sequence[str] = ()
+    entries: bool = True  # whether MAPs are held as their entries, as in plan tables
+
+    def is_attribute(self, column: Column) -> bool:
+        return self.schema.find(column.name) is not None
 
     def text(self, column: Column) -> str:
         place = self.schema.find(column.name)
@@ -60,13 +70,27 @@ def compiled(expr: Expr, names: Names) -> SqlColumn:
     """The expression as a column of a table; one that computes with DECIMALs says so, as types depend on its constants
     there."""
     exact = "/* decimal */ " if any(e.type.name == "DECIMAL" for e in expr.walk()) else ""
-    return F.expr(f"({exact}{rewritten(expr, names)})")
+    fixed = f"/* {AS_WRITTEN} */ " if any(map(_counts_as_written, expr.walk())) else ""
+    if isinstance(expr, Column) and names.is_attribute(expr):
+        return F.expr(f"({exact}{names.text(expr)})")
+    made = str(rewritten(expr, names))
+    return F.expr(f"({exact}{fixed}{stored(made, expr.type) if names.entries else made})")
+
+
+def _counts_as_written(e: Expr) -> bool:
+    """Whether its constants have to stand where they are: names of fields, and constants of types with a prefix."""
+    if isinstance(e, Literal):
+        return e.type.name in ("BINARY", "FLOAT", "TINYINT", "SMALLINT")
+    return isinstance(e, Call) and e.function == "[]" and e.args[0].type.holds("STRUCT")
 
 
 def rewritten(expr: Expr, names: Names) -> Expr:
     """The expression over a table's columns; its text is Spark SQL."""
     if isinstance(expr, Column):
-        return Raw(expr.type, names.text(expr))
+        held = names.text(expr)
+        return Raw(expr.type, restored(held, expr.type) if names.entries and names.is_attribute(expr) else held)
+    if isinstance(expr, Literal) and expr.type == INTERVAL and isinstance(expr.value, int):
+        return Raw(INTERVAL, interval_text(expr.value, INTERVAL))
     if isinstance(expr, Inside):
         x, y = (f"CAST({rewritten(e, names)} AS DOUBLE)" for e in expr.children)
         return Raw(BOOLEAN, f"{function_name(expr.region)}({x}, {y})")
@@ -74,7 +98,27 @@ def rewritten(expr: Expr, names: Names) -> Expr:
         # Python gets the types that are declared, whatever Spark's own constants and implicit casts have.
         args = [f"CAST({rewritten(a, names)} AS {spark_type(a.type)})" for a in expr.args]
         return Raw(expr.type, python_call(expr.function, args))
-    return expr.rebuilt(tuple(rewritten(c, names) for c in expr.children))
+    over = expr.rebuilt(tuple(rewritten(c, names) for c in expr.children))
+    if isinstance(expr, Cast) and expr.implicit and expr.operand.type.name in ("TINYINT", "SMALLINT", "FLOAT"):
+        return replace(over, implicit=False)  # type: ignore[call-arg]  # sums are told apart by their columns' types
+    if isinstance(expr, Call) and expr.function in ("+", "-"):
+        return _of_days(expr, over)
+    return over
+
+
+def _of_days(call: Call, over: Expr) -> Expr:
+    """Spark's intervals of whole days have a type of their own, which a DATE needs and gives; here is one type."""
+    if [a.type for a in call.args] == [DATE, DATE]:
+        return Raw(INTERVAL, f"CAST(({over}) AS INTERVAL DAY TO SECOND)")
+    if call.type == DATE and INTERVAL in [a.type for a in call.args]:
+        days = [
+            Raw(INTERVAL, f"INTERVAL '{a.value // DAY}' DAY")
+            if isinstance(a, Literal) and isinstance(a.value, int)
+            else b
+            for a, b in zip(call.args, over.children, strict=True)
+        ]
+        return over.rebuilt(tuple(days))
+    return over
 
 
 def bounding_boxes(condition: Expr, names: Names) -> SqlColumn | None:

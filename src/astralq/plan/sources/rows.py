@@ -12,6 +12,7 @@ from astralq.plan.encoding.batches import ALWAYS, NEVER
 from astralq.plan.encoding.tables import Key, RelationTable, StreamTable, attributes, relabelled
 from astralq.plan.sources import changes
 from astralq.plan.sources.stamps import failing, moment, required
+from astralq.plan.sql_types import stored as stored_form
 from astralq.plan.table import Scan, Table
 from astralq.timeline import Instant
 
@@ -20,10 +21,14 @@ STAMP = ("_t", "_i", "_n", "_heartbeat")
 heartbeats: no tuples, but how far time has come."""
 
 
-def scanned(source: Source, stamp: Collection[str]) -> Scan:
+def scanned(source: Source, stamp: Collection[str]) -> Table:
     """A source's rows, with those columns of a stamp that they have."""
     has = () if isinstance(source, RelationSource) else tuple(c for c in STAMP if c in stamp)
-    return Scan(source.name, (*attributes(source.declared), *has))
+    scan = Scan(source.name, (*attributes(source.declared), *has))
+    if not any(a.type.holds("MAP") for a in source.declared):
+        return scan
+    held = [F.expr(stored_form(f"c{k}", a.type)).alias(f"c{k}") for k, a in enumerate(source.declared)]
+    return scan.select(*held, *columns(has))
 
 
 def bounded(source: Source, rows: Table, t0: Instant | None, until: Instant | None) -> Table:

@@ -68,4 +68,4 @@ def _named(source: Source, rows: DataFrame) -> DataFrame:
 
 
 def _names(source: Source, columns: list[str]) -> Names:
-    return Names(Schema((*source.stored.attributes, PSEUDO)), [*columns, _NAME])
+    return Names(Schema((*source.stored.attributes, PSEUDO)), [*columns, _NAME], entries=False)

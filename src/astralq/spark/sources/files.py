@@ -23,6 +23,7 @@ from astralq.algebra.sources import Origin, RelationSource, StreamSource
 from astralq.errors import DataError
 from astralq.io import csv_text
 from astralq.io.declared import check_jdbc, check_visible, listed_by_spark, stored_origin
+from astralq.io.exact import check_nested
 from astralq.io.files import called, described, find_files
 from astralq.io.files import completed as completed_rows
 from astralq.io.options import LISTING, charset, check_option_names, given
@@ -38,9 +39,11 @@ from astralq.spark.sources.reading import (
     from_rows,
     of_another_kind,
     of_column,
+    of_parts,
     of_text,
     spelt_otherwise,
     sure,
+    text_type,
 )
 
 _NOWHERE = "\u0001\u0002\u0001"
@@ -92,6 +95,7 @@ def _readings(
     spark: SparkSession, origin: Origin, place: _Place, schema: Schema, *, keep_file: bool, lenient: bool = False
 ) -> Iterator[Reading]:
     """The files of a place as they are written; with the column FILE in any case, or where something can be wrong."""
+    check_nested(origin, schema)
     match origin.format:
         case "csv":
             return _csv(spark, origin, place, schema)
@@ -276,7 +280,10 @@ def _json(spark: SparkSession, origin: Origin, place: _Place, schema: Schema, *,
     frame = frame.where(F.trim("_line") != "")
     spelt = _spelling(frame, schema, None if lenient else place.shown, whole)
     exact = [a for a in schema if a.type.name == "DECIMAL" and not lenient]
-    struct = ", ".join(f"`{spelt[a.name]}`: {a.type if a in exact else 'STRING'}".replace(", ", ",") for a in schema)
+    types = {a: str(a.type).replace(", ", ",") if a in exact else text_type(a.type) for a in schema}
+    struct = ", ".join(
+        f"`{spelt[a.name]}`: {t if a in exact or a.type.is_nested else 'STRING'}" for a, t in types.items()
+    )
     text = F.col("_line") if whole else F.concat(F.lit("["), "_line", F.lit("]"))
     options = {
         "allowSingleQuotes": "false",
@@ -297,8 +304,11 @@ def _json(spark: SparkSession, origin: Origin, place: _Place, schema: Schema, *,
         column = F.col("_r").getField(spelt[a.name])
         if a in exact:
             values.append(of_column(column, str(a.type).lower(), a, place.shown))
+        elif a.type.is_nested:
+            values.append(of_parts(column, a))
+            continue
         else:
-            column = F.btrim(column, F.lit('"')) if a.type.name == "DOUBLE" else column  # Spark writes NaN as "NaN"
+            column = F.btrim(column, F.lit('"')) if a.type.is_fractional else column  # Spark writes NaN as "NaN"
             values.append(of_text(column, a, origin.option("timestampFormat", "") or None))
         checks.append(of_another_kind(column, a, spelt[a.name], whole))
         if not whole:

@@ -10,9 +10,11 @@ from typing import Any
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812  # as everywhere in Spark's documentation
 
-from astralq.io.parquet import INTEGRAL, arrow_type, article, mismatch
+from astralq.datatypes import Type
+from astralq.io.parquet import INTEGRAL, arrow_type, arrow_value, catalog_name, mismatch
 from astralq.io.reading import NUMBER_AS_TIME
-from astralq.schema import Attribute, Schema
+from astralq.plan.sql_types import spark_type
+from astralq.schema import Attribute, Schema, article
 from astralq.timeline import MAX_INSTANT, MIN_INSTANT
 
 MARK = "astralq"
@@ -46,7 +48,7 @@ class Reading:
         wrong = list(self.checks)
         for a, typed in zip(schema, self.values, strict=True):
             if typed.wrong is not None:
-                message = F.lit(f" in {a.name!r} is not {article(a)} {a.type}{typed.hint}")
+                message = F.lit(f" in {a.name!r} is not {article(a.type)} {a.type}{typed.hint}")
                 wrong.append((typed.wrong, F.concat(F.lit(": "), F.substring(typed.shown, 1, 200), message)))
         return wrong
 
@@ -63,7 +65,7 @@ class Reading:
             problem = reduce(lambda chain, case: chain.when(*case), cases[1:], F.when(*cases[0]))
         rows = self.rows.withColumns({"_problem": problem, "_row": shown})
         values = [
-            F.when(F.col("_problem").isNull(), t.value).cast(str(a.type)).alias(f"c{k}")
+            F.when(F.col("_problem").isNull(), t.value).cast(spark_type(a.type)).alias(f"c{k}")
             for k, (a, t) in enumerate(zip(schema, self.values, strict=True))
         ]
         return rows.select(*values, *further, "_problem", "_row")
@@ -94,13 +96,57 @@ def of_text(text: Column, a: Attribute, time_format: str | None = None, decoded:
     if a.type.name == "TIMESTAMP" and time_format is not None:
         value = F.try_to_timestamp(text, F.lit(time_format))
         return Typed(value, text.isNotNull() & (value.isNull() | _out_of_range(value)), shown)
+    if a.type.name == "BINARY":
+        value = F.try_to_binary(text, F.lit("base64"))
+        return Typed(value, text.isNotNull() & value.isNull(), shown)
     value = text.try_cast(str(a.type))
     wrong = value.isNull()
+    if a.type.name == "DATE":
+        wrong = wrong | ~text.rlike(r"^\s*[0-9]{4}([^0-9]|$)") | (value < F.lit("0001-01-01").cast("date"))
     if a.type.name == "TIMESTAMP":
         # CAST takes a time of day as today's, and cuts off what is finer than a microsecond.
         finer = (F.length(text) > 20) & text.rlike(r"\.[0-9]{6}[0-9]*[1-9]")
         wrong = wrong | ~text.rlike(r"^\s*[0-9]{4}") | finer | _out_of_range(value)
     return Typed(text.cast(str(a.type)), text.isNotNull() & wrong, shown)
+
+
+def of_parts(column: Column, a: Attribute) -> Typed:
+    """What an object holds as an ARRAY, a MAP or a STRUCT, whose innermost values were read as text (`text_type`)."""
+    value, wrong = _parts(column, a.type)
+    shown = F.to_json(F.struct(column.alias("v")))
+    return Typed(F.when(column.isNotNull(), value), column.isNotNull() & sure(wrong), shown)
+
+
+def text_type(type_: Type) -> str:
+    """The type with text for all that is read as text; DECIMALs keep their digits by themselves."""
+    match type_.name:
+        case "ARRAY":
+            return f"array<{text_type(type_.element)}>"
+        case "MAP":
+            return f"map<string,{text_type(type_.element)}>"
+        case "STRUCT":
+            return f"struct<{','.join(f'`{n}`:{text_type(t)}' for n, t in type_.parts)}>"
+    return spark_type(type_) if type_.name == "DECIMAL" else "string"
+
+
+def _parts(column: Column, type_: Type) -> tuple[Column, Column]:
+    """A value read as text, and whether something in it is wrong."""
+    match type_.name:
+        case "ARRAY":
+            value = F.transform(column, lambda x: _parts(x, type_.element)[0])
+            return value, F.exists(column, lambda x: sure(_parts(x, type_.element)[1]))
+        case "MAP":
+            value = F.transform_values(column, lambda _, x: _parts(x, type_.element)[0])
+            return value, F.exists(F.map_values(column), lambda x: sure(_parts(x, type_.element)[1]))
+        case "STRUCT":
+            fields = [(n, *_parts(column.getField(n), t)) for n, t in type_.parts]
+            value = F.when(column.isNotNull(), F.struct(*(v.alias(n) for n, v, _ in fields)))
+            return value, reduce(Column.__or__, (sure(w) for _, _, w in fields))
+        case "DECIMAL":
+            return column, F.lit(False)
+    leaf = of_text(column, Attribute("", type_))
+    value = F.when(~sure(leaf.wrong), leaf.value) if leaf.wrong is not None else leaf.value
+    return value, F.lit(False) if leaf.wrong is None else leaf.wrong
 
 
 def sure(condition: Column) -> Column:
@@ -117,7 +163,11 @@ def of_column(column: Column, found: str, a: Attribute, where: str, whole_decima
 
     `nanos` is a BIGINT of nanoseconds since 1970, `unsigned` a DECIMAL of unsigned integers, `void` is always NULL.
     """
-    to = str(a.type)
+    to = spark_type(a.type)
+    if a.type.is_nested and found.replace(" ", "") == catalog_name(a.type):
+        return Typed(column, None, column.cast("string"))
+    if a.type.is_nested and found != "void":
+        raise mismatch(found, a, where, False)
     shown = column.cast("string")
     cast, tried = column.cast(to), column.try_cast(to)
     lost = column.isNotNull() & tried.isNull()
@@ -129,7 +179,7 @@ def of_column(column: Column, found: str, a: Attribute, where: str, whole_decima
             return Typed(cast, None, shown)
         case _ if found.startswith(("string", "varchar", "char")):
             return of_text(column, a)
-        case "INT" | "BIGINT" if integral:
+        case "TINYINT" | "SMALLINT" | "INT" | "BIGINT" if integral:
             never = found in INTEGRAL[: INTEGRAL.index(a.type.name.lower()) + 1]
             return Typed(cast, None if never else lost, shown)
         case "DOUBLE" if integral:
@@ -140,6 +190,8 @@ def of_column(column: Column, found: str, a: Attribute, where: str, whole_decima
             return Typed(cast, column.isNotNull() & ~sure(exact), shown)
         case "DOUBLE" if found in ("float", "double"):
             return Typed(cast, None, shown)
+        case "FLOAT" | "DATE" | "BINARY" if found == to:
+            return Typed(column, None, shown)
         case "DECIMAL" if integral or found.startswith("decimal"):
             if found == to.lower().replace(" ", ""):
                 return Typed(column, None, shown)
@@ -160,7 +212,7 @@ def of_another_kind(column: Column, a: Attribute, name: str, whole: bool) -> tup
     """A number as a time, and whatever else is another kind of value than its text tells; looked at only in doubt."""
     text = column.cast("string")
     match a.type.name:
-        case "TIMESTAMP":
+        case "TIMESTAMP" | "DATE":
             doubtful = text.rlike(r"^\s*[0-9]+\s*$")
         case "BOOLEAN":
             doubtful = text.isin("0", "1")
@@ -173,7 +225,8 @@ def of_another_kind(column: Column, a: Attribute, name: str, whole: bool) -> tup
     wrong = doubtful if whole else doubtful & ~is_text
     if whole and a.type.name == "STRING":
         wrong = F.lit(False)
-    hint = {"TIMESTAMP": NUMBER_AS_TIME, "BOOLEAN": "write true or false"}.get(a.type.name, "put it into quotes")
+    hints = {"TIMESTAMP": NUMBER_AS_TIME, "DATE": "write dates as '2026-03-01'", "BOOLEAN": "write true or false"}
+    hint = hints.get(a.type.name, "put it into quotes")
     return sure(wrong), F.concat(F.lit(": "), text, F.lit(f" in {a.name!r} is not a {a.type}{HINT}{hint}"))
 
 
@@ -188,5 +241,9 @@ def from_rows(spark: SparkSession, rows: Sequence[Sequence[Any]], schema: Schema
     """Typed rows of the model's, through Arrow: instants are microseconds there too."""
     import pyarrow as pa  # type: ignore[import-untyped]
 
-    columns = [pa.array([row[k] for row in rows], arrow_type(a.type)) for k, a in enumerate(schema)]
+    types = [pa.duration("us") if a.type.name == "INTERVAL" else arrow_type(a.type) for a in schema]
+    columns = [
+        pa.array([arrow_value(row[k], a.type) for row in rows], t)
+        for k, (a, t) in enumerate(zip(schema, types, strict=True))
+    ]
     return spark.createDataFrame(pa.table(columns, names=list(schema.names)))
