@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -9,7 +10,8 @@ from functools import cached_property
 from astralq.algebra.base import Kind, Operator, Unary
 from astralq.algebra.relational import Select, check_reads
 from astralq.errors import PlanError, TypeMismatchError
-from astralq.expr.nodes import Expr
+from astralq.expr.nodes import Call, Cast, Column, Expr, Literal
+from astralq.expr.parse import expression, split_list
 from astralq.schema import INT, Attribute, Schema
 
 _WITHOUT_ORDER = ("ARRAY", "MAP", "STRUCT", "VARIANT")
@@ -39,6 +41,26 @@ class SortKey:
         return f"{self.expr}{' DESC' if self.descending else ''}{nulls}"
 
     __repr__ = __str__
+
+
+_DIRECTION = re.compile(r"(?is)(.*?)(?:\s+(ASC|DESC))?(?:\s+NULLS\s+(FIRST|LAST))?\s*")
+
+
+def sort_keys(texts: Iterable[str], readable: Schema) -> tuple[SortKey, ...]:
+    """Keys as they are written: `v DESC NULLS LAST, k`.
+
+    >>> sort_keys(["v desc, k"], Schema.parse("k INT, v INT"))
+    (v DESC, k)
+    """
+    found = []
+    for text in (part for t in texts for part in split_list(t)):
+        parts = _DIRECTION.fullmatch(text)
+        assert parts is not None
+        of, direction, nulls = (part or "" for part in parts.groups())
+        nulls_first = {"FIRST": True, "LAST": False}.get(nulls.upper())
+        expr = expression(of, readable)
+        found.append(SortKey.of(expr, descending=direction.upper() == "DESC", nulls_first=nulls_first))
+    return tuple(found)
 
 
 def sort_text(keys: tuple[SortKey, ...]) -> str:
@@ -139,6 +161,43 @@ class Limit(Unary):
     def places(self) -> tuple[int, int | None]:
         """The first and the last place that is kept, counted from 1; None: to the end."""
         return self.skip + 1, None if self.count is None else self.skip + self.count
+
+
+_SWAPPED = {"<": ">", "<=": ">=", ">": "<", ">=": "<=", "=": "="}
+
+
+def places_of(condition: Expr, rank: str) -> tuple[int, int | None] | None:
+    """The first and the last place that a condition admits, where it compares places with a constant.
+
+    >>> from astralq.expr.parse import expression
+    >>> from astralq.schema import Schema
+    >>> [places_of(expression(c, Schema.parse("n INT")), "n") for c in ("n < 3", "2 <= n", "n % 2 = 1")]
+    [(1, 2), (2, None), None]
+    """
+    if not isinstance(condition, Call):
+        return None
+    args = [_plain(a) for a in condition.args]
+    is_rank = [isinstance(a, Column) and a.name.lower() == rank.lower() for a in args]
+    numbers = [a.value for a in args if isinstance(a, Literal) and isinstance(a.value, int)]
+    if condition.function == "between" and is_rank == [True, False, False] and len(numbers) == 2:
+        return numbers[0], numbers[1]
+    if condition.function not in _SWAPPED or sum(is_rank) != 1 or len(numbers) != 1:
+        return None
+    n = numbers[0]
+    match condition.function if is_rank[0] else _SWAPPED[condition.function]:
+        case "<":
+            return 1, n - 1
+        case "<=":
+            return 1, n
+        case ">":
+            return n + 1, None
+        case ">=":
+            return n, None
+    return n, n
+
+
+def _plain(e: Expr) -> Expr:
+    return _plain(e.operand) if isinstance(e, Cast) and e.implicit else e
 
 
 # What a query's clauses are applied as, once what they stand over is known

@@ -8,11 +8,11 @@ from sqlglot import exp
 
 from astralq.algebra.base import Operator
 from astralq.algebra.grouping import unique
-from astralq.algebra.ordering import Chosen, Kept, Ordered, SortKey, Step, arranged
+from astralq.algebra.ordering import Chosen, Kept, Ordered, SortKey, Step, arranged, places_of
 from astralq.algebra.relational import Named
 from astralq.errors import AstralError, ExpressionError, Span
 from astralq.expr.conditions import conjunction, conjuncts
-from astralq.expr.nodes import Call, Cast, Column, Expr, Literal
+from astralq.expr.nodes import Column, Expr
 from astralq.language.environment import Environment
 from astralq.language.hints import OVER
 from astralq.language.nodes import nothing, unaliased
@@ -130,7 +130,7 @@ class Arranger:
             return [*places, *([Kept(conjunction(conditions))] if conditions else [])]
         (place,) = places
         assert place.rank is not None
-        bounds = [_places(c, place.rank) for c in conditions]
+        bounds = [places_of(c, place.rank) for c in conditions]
         rest = [c for c, b in zip(conditions, bounds, strict=True) if b is None]
         first = max([1, *(b[0] for b in bounds if b is not None)])
         last = min((b[1] for b in bounds if b is not None and b[1] is not None), default=None)
@@ -138,37 +138,6 @@ class Arranger:
         count = None if last is None else max(0, last - first + 1)
         chosen = Chosen(count, place.per, place.order, first - 1, place.rank if shown else None)
         return [chosen, *([Kept(conjunction(rest))] if rest else [])]
-
-
-_SWAPPED = {"<": ">", "<=": ">=", ">": "<", ">=": "<=", "=": "="}
-
-
-def _places(condition: Expr, rank: str) -> tuple[int, int | None] | None:
-    """The first and the last place that a condition admits, where it compares places with a constant."""
-    if not isinstance(condition, Call):
-        return None
-    args = [_plain(a) for a in condition.args]
-    is_rank = [isinstance(a, Column) and a.name == rank for a in args]
-    numbers = [a.value for a in args if isinstance(a, Literal) and isinstance(a.value, int)]
-    if condition.function == "between" and is_rank == [True, False, False] and len(numbers) == 2:
-        return numbers[0], numbers[1]
-    if condition.function not in _SWAPPED or sum(is_rank) != 1 or len(numbers) != 1:
-        return None
-    n = numbers[0]
-    match condition.function if is_rank[0] else _SWAPPED[condition.function]:
-        case "<":
-            return 1, n - 1
-        case "<=":
-            return 1, n
-        case ">":
-            return n + 1, None
-        case ">=":
-            return n, None
-    return n, n
-
-
-def _plain(e: Expr) -> Expr:
-    return _plain(e.operand) if isinstance(e, Cast) and e.implicit else e
 
 
 # Clauses

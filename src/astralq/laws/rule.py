@@ -17,14 +17,18 @@ from astralq.model.sources import Data
 
 class Holds(Enum):
     """How far both sides of a law are the same. D36 is no congruence: a law that holds up to φ may not be used where
-    somebody above observes φ itself."""
+    somebody above observes φ itself, one that holds up to order not where the order is observed."""
 
     EXACTLY = "exactly"
     UP_TO_PHI = "up to φ"
+    UP_TO_ORDER = "up to order"
 
 
 UNOBSERVED = "φ is not observed"
 """The side condition that every law has that holds up to φ."""
+
+UNORDERED = "order is not observed"
+"""The side condition that every law has that holds up to order."""
 
 
 @dataclass(frozen=True)
@@ -101,6 +105,8 @@ class Rule:
         conditions = dict(module.CONDITIONS)
         if module.HOLDS is Holds.UP_TO_PHI:
             conditions[UNOBSERVED] = "nobody above looks at φ itself"
+        if module.HOLDS is Holds.UP_TO_ORDER:
+            conditions[UNORDERED] = "nobody above looks at the order"
         return Rule(
             name=module.__name__.rpartition(".")[2],
             law=module.LAW,
@@ -120,5 +126,8 @@ class Rule:
         new = self.rewrite(op, site)
         if new is None or self.holds is Holds.EXACTLY:
             return new
+        if self.holds is Holds.UP_TO_ORDER:
+            seen = site.observed.order or site.observed.positions or site.observed.phi
+            return new if site.require(UNORDERED, not seen, "somebody above looks at the order", op.label) else None
         seen = site.observed.phi or "_n" in site.observed.columns
         return new if site.require(UNOBSERVED, not seen, "somebody above looks at φ itself", op.label) else None

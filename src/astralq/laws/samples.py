@@ -13,6 +13,7 @@ from typing import Any, TypeVar
 from astralq.algebra.base import Kind, Operator, operator_of
 from astralq.algebra.extents import relation, stream
 from astralq.algebra.fluent import RelationQuery, StreamQuery
+from astralq.algebra.phi import ordered_or_chosen
 from astralq.algebra.relational import Select, SetKind, SetOperation
 from astralq.algebra.windows import (
     WindowSpec,
@@ -245,8 +246,10 @@ class Random:
                 lambda: r.dstream("2 us"),
                 lambda: r.aggregate(f"count({first}) AS n", f"last({first}) AS l"),
                 lambda: r.aggregate(f"max({first}) AS m"),
-                lambda: SetOperation(op, self._same_schema(op), self.one([SetKind.INTERSECT, SetKind.EXCEPT])),
             ]
+            if ordered_or_chosen(op) is None:
+                how = self.one([SetKind.INTERSECT, SetKind.EXCEPT])
+                choices.append(lambda: SetOperation(op, self._same_schema(op), how))
             if op.stamped:
                 choices += [lambda: r.where("_n < 2"), lambda: r.select(f"{first}", "_n AS p").istream()]
         found = self.one(choices)()

@@ -79,6 +79,8 @@ def _without(op: Operator, wanted: set[str], site: Site) -> Operator | None:
     if names(op.schema) <= wanted:
         return None
     match op:
+        case Limit(rank=str(rank)) if rank.lower() not in wanted:
+            return replace(op, rank=None)
         case Select() | OrderBy() | Limit():
             below = _without(op.child, wanted | _read(op), site)
             return None if below is None else op.with_children(below)
@@ -188,6 +190,8 @@ def drawn(random: Random) -> Operator:
             r.aggregate("max(b) AS b", "min(b) AS l", by="a"),
             r.aggregate("max(1 / b) AS b", "min(b) AS l", by="a"),
             r.where(random.condition(r.operator)),
+            r.order_by("b DESC"),
+            r.limit(2, per=random.one([(), "a"]), by="b", rank=random.one([None, "n"])),
         ]
     )
     if random.chance(0.3):
