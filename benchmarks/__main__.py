@@ -38,7 +38,7 @@ def _is_called(case: Case, name: str) -> bool:
 
 def arguments(given: Sequence[str]) -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="scripts/bench", description="Times our queries against plain Spark.")
-    parser.add_argument("names", nargs="*", metavar="NAME", help="W1 to W15, or one case: W2/3600/60; default: all")
+    parser.add_argument("names", nargs="*", metavar="NAME", help="W1 to W18, or one case: W2/3600/60; default: all")
     parser.add_argument("--rows", type=int, default=2_000_000, metavar="N", help="how many rows are read (2000000)")
     parser.add_argument("--json", type=Path, metavar="FILE", help="where the times are written, as a list of objects")
     found = parser.parse_args(given)

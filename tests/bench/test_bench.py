@@ -11,12 +11,12 @@ from pyspark.sql import SparkSession
 
 from astralq.algebra.base import Kind
 from astralq.language import read_script
-from benchmarks import CASES, __main__, harness, papers, picture, sharing, w2, w3, w5
+from benchmarks import CASES, __main__, harness, papers, picture, sharing, w2, w3, w5, w18
 from benchmarks.__main__ import main
 from benchmarks.case import Case
 from benchmarks.harness import Result, Side
 
-SMALL = (w2.case(3600, 600), *w3.CASES, w5.case(keys=3))
+SMALL = (w2.case(3600, 600), *w3.CASES, w5.case(keys=3), w18.case(keys=3))
 """With fewer keys than the benchmark has, so that a few thousand rows are enough for ten of each."""
 
 
@@ -40,7 +40,12 @@ def test_answers_are_equal_and_the_times_are_written(
     target = tmp_path / "times.json"
     assert main(["--rows", "2000", "--json", str(target)], spark=spark, cases=SMALL) == 0, capsys.readouterr().err
     times = json.loads(target.read_text())
-    assert [(r["workload"], r["case"]) for r in times] == [("W2", "3600/600"), ("W3", "60"), ("W5", "10/3")]
+    assert [(r["workload"], r["case"]) for r in times] == [
+        ("W2", "3600/600"),
+        ("W3", "60"),
+        ("W5", "10/3"),
+        ("W18", "3/3"),
+    ]
     for r in times:
         assert list(r) == ["workload", "case", "rows", "ours_s", "peer_s", "ratio", "target", "floor_s"]
         assert r["rows"] == 2000
