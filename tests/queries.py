@@ -318,6 +318,9 @@ def relation_queries(draw: st.DrawFn, depth: int) -> RelationQuery:
         case "order":
             return draw(ordered_or_limited(r))
     other = draw(relation_queries(draw(st.integers(0, depth - 1))))
+    if shape == "join" and draw(st.integers(0, 4)) == 0:
+        near = draw(st.sampled_from(["a >= a2", "a = a2 AND b < b2", "b <= b2 AND a = a2", "a2 < a"]))
+        return r.asof(_aside(other), on=near, how=draw(st.sampled_from(["inner", "left"]))).select("a", "b2 AS b")
     if shape == "join":
         how = draw(st.sampled_from(["inner", "left", "right", "full", "semi", "anti", "single"]))
         if how == "single":  # what a subquery in an expression is

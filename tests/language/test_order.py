@@ -66,6 +66,12 @@ SAME: dict[str, HasOperator] = {
     "SELECT ISTREAM(v) FROM k [ROWS 9] LIMIT 1": K[rows(9)].limit(1).select("v").istream(),
     "WITH top AS (SELECT * FROM r ORDER BY name LIMIT 2) SELECT id FROM top": R.order_by("name").limit(2).select("id"),
     "SELECT * FROM ((SELECT * FROM r) LIMIT 2)": R.limit(2),
+    "SELECT * FROM r ASOF JOIN q AS b(i, n) ON name = n AND id >= i": R.asof(
+        Q.rename({"id": "i", "name": "n"}), "name = n AND id >= i"
+    ),
+    "SELECT * FROM r LEFT ASOF JOIN q AS b(i, n) ON i > id": R.asof(
+        Q.rename({"id": "i", "name": "n"}), "i > id", "left"
+    ),
 }
 
 
@@ -97,6 +103,14 @@ ERRORS = {
     "SELECT * FROM k LIMIT 1": (
         "LIMIT takes a relation, and this is a stream, which never ends:\nSTREAM k",
         "it chooses from the states of a relation: take a window first, for example [TUMBLE 1 MINUTE]",
+    ),
+    "SELECT * FROM r ASOF JOIN q ON r.id = q.id": (
+        "ASOF JOIN has one inequality between its two sides, and id = id_2 has none",
+        "write for example ON a.k = b.k AND a.x >= b.x",
+    ),
+    "SELECT * FROM k ASOF JOIN q ON k.id > q.id": (
+        "ASOF JOIN takes two relations, and this is a stream:\nSTREAM k",
+        "give it a window; or s LOOKUP JOIN r, for the row as it is when a tuple of s arrives",
     ),
     "ISTREAM(SELECT * FROM r) LIMIT 1": (
         "LIMIT orders and chooses from a relation: write it in ISTREAM(…)",

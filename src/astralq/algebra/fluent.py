@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any, Self
 
 from astralq.algebra import domain, sneeql, stream_ops
+from astralq.algebra.asof import AsofJoin
 from astralq.algebra.base import Kind, Operator
 from astralq.algebra.bounds import with_bounds
 from astralq.algebra.evaluations import RStreamOnEvaluation
 from astralq.algebra.grouping import group, uniquely_named
 from astralq.algebra.located import with_location
-from astralq.algebra.ordering import Limit, OrderBy, SortKey
+from astralq.algebra.ordering import Limit, OrderBy, sort_keys
 from astralq.algebra.phi import CopyPhi
 from astralq.algebra.relational import (
     Distinct,
@@ -240,7 +240,7 @@ class RelationQuery(_Grouped):
         └─ ORDER BY v DESC, id
            └─ RELATION R
         """
-        return RelationQuery(OrderBy(self.operator, self._sort_keys(keys)))
+        return RelationQuery(OrderBy(self.operator, sort_keys(keys, self.operator.readable)))
 
     def limit(
         self, count: int | None, *, per: Columns = (), by: Columns = (), skip: int = 0, rank: str | None = None
@@ -253,12 +253,9 @@ class RelationQuery(_Grouped):
         LIMIT 1 PER id BY v DESC
         └─ RELATION R
         """
-        groups = tuple(expression(t, self.operator.readable) for t in _texts(per))
-        return RelationQuery(Limit(self.operator, count, groups, self._sort_keys(_texts(by)), skip, False, rank))
-
-    def _sort_keys(self, texts: Iterable[str]) -> tuple[SortKey, ...]:
-        parts = [part for t in texts for part in split_list(t)]
-        return tuple(_sort_key(part, self.operator.readable) for part in parts)
+        readable = self.operator.readable
+        groups = tuple(expression(t, readable) for t in _texts(per))
+        return RelationQuery(Limit(self.operator, count, groups, sort_keys(_texts(by), readable), skip, False, rank))
 
     def product(self, other: RelationQuery) -> RelationQuery:
         """×, left first (001 D17)."""
@@ -277,6 +274,19 @@ class RelationQuery(_Grouped):
             return Join(self.operator, right, condition, kind)
 
         return RelationQuery(_natural_or_on(self.operator, other.operator, on, build, keeps_right=keeps_right))
+
+    def asof(self, other: RelationQuery, on: str, how: str = "inner") -> RelationQuery:
+        """Each tuple with the nearest of another relation, in each state: on="k = id AND x >= y"; how is inner or left.
+
+        >>> from astralq import relation
+        >>> trades = relation("T", "k INT, x INT")
+        >>> trades.asof(relation("Q", "id INT, y INT, price DOUBLE"), on="k = id AND x >= y")
+        ASOF JOIN ON k = id AND x >= y
+        ├─ RELATION T
+        └─ RELATION Q
+        """
+        condition = expression(on, self.schema.concat(other.schema))
+        return RelationQuery(AsofJoin(self.operator, other.operator, condition, _join_kind(how)))
 
     def union(self, other: RelationQuery, *, in_order: bool = False) -> RelationQuery:
         """∪: this relation's tuples, then the other's (001 D19); `in_order`: all in the order of φ (002 §6)."""
@@ -406,17 +416,6 @@ def _items(texts: Iterable[str], operator: Operator, named: Regions | None = Non
 
 def _texts(columns: Columns) -> tuple[str, ...]:
     return tuple(split_list(columns)) if isinstance(columns, str) else tuple(columns)
-
-
-_DIRECTION = re.compile(r"(?is)(.*?)(?:\s+(ASC|DESC))?(?:\s+NULLS\s+(FIRST|LAST))?\s*")
-
-
-def _sort_key(text: str, readable: Schema) -> SortKey:
-    found = _DIRECTION.fullmatch(text)
-    assert found is not None
-    of, direction, nulls = (part or "" for part in found.groups())
-    nulls_first = {"FIRST": True, "LAST": False}.get(nulls.upper())
-    return SortKey.of(expression(of, readable), descending=direction.upper() == "DESC", nulls_first=nulls_first)
 
 
 def _join_kind(how: str) -> JoinKind:

@@ -19,6 +19,7 @@ from astralq.algebra.relational import (
     ValueSetOperation,
 )
 from astralq.algebra.sources import RelationSource
+from astralq.algebra.stream_ops import Composite
 from astralq.algebra.windows import Window
 from astralq.errors import PlanError
 from astralq.schema import STRING, Attribute, Schema
@@ -46,6 +47,8 @@ def phi_form(op: Operator) -> PhiForm:
             return ("key", *(e.type for _, e in op.keys))
         case Distinct() | ValueSetOperation(all=False) | Divide():
             return ("values", *(a.type for a in op.schema))
+        case Composite():
+            return phi_form(op.definition)
         case OrderBy():
             ordered = (("order", k.expr.type, k.descending, k.nulls_first) for k in op.keys)
             return (*ordered, *phi_form(op.child))
@@ -82,6 +85,8 @@ def ordered_or_chosen(op: Operator) -> Operator | None:
     match op:
         case OrderBy() | Limit():
             return op
+        case Composite():
+            return op if op.kind is Kind.RELATION and ordered_or_chosen(op.definition) is not None else None
         case _ if op.kind is not Kind.RELATION:
             return None
         case RelationSource() | Window() | GroupBy() | Distinct() | ValueSetOperation(all=False) | Divide():

@@ -26,7 +26,17 @@ from astralq.errors import AstralError, ExpressionError, PlanError, SchemaError,
 from astralq.expr.functions import call
 from astralq.expr.nodes import TRUE, Column, Expr, inside
 from astralq.language.environment import Environment
-from astralq.language.joins import attached, band, coalesced, common_attributes, kind_of, placeholder, simplest, star
+from astralq.language.joins import (
+    asof,
+    attached,
+    band,
+    coalesced,
+    common_attributes,
+    kind_of,
+    placeholder,
+    simplest,
+    star,
+)
 from astralq.language.nodes import has_subquery
 from astralq.language.ordering import is_arranged
 from astralq.language.scope import Entry, Scope, ScopeBinder
@@ -294,6 +304,8 @@ class FromBinder:
                 )
             operator: Operator = WindowsProduct(a, b)
             operator = operator if condition == TRUE else Select(operator, condition)
+        elif (join.args.get("method") or "").upper() == "ASOF":
+            operator = asof(a, b, condition, how, pending=pending, plain=not lookup and within is None)
         elif within is not None:
             if how is not JoinKind.INNER:
                 raise PlanError("a band join is an inner join")

@@ -40,6 +40,7 @@ _CLAUSES = {"FROM", "OPTIONS", "TIMESTAMP", "POSITION", "BATCH", "LOCATION", "LA
 }
 """What may follow the attributes of a declaration."""
 
+_SIDES = ("LEFT", "RIGHT", "FULL", "INNER")
 _SET_OPERATIONS = {"UNION": exp.Union, "EXCEPT": exp.Except, "MINUS": exp.Except, "INTERSECT": exp.Intersect}
 
 
@@ -263,6 +264,8 @@ class AstralSQL(ScalarSQL):
         def _parse_join(self, *args: Any, **kwargs: Any) -> exp.Join | None:
             if self._match(TokenType.COMMA):
                 return exp.Join(this=self._parse_table())
+            if self._curr and self._next and self._next.text.upper() == "ASOF" and self._curr.text.upper() in _SIDES:
+                return self._asof_join()
             lookup = (
                 self._curr is not None and self._curr.text.upper() == "LOOKUP" and bool(self._match_text_seq("LOOKUP"))
             )
@@ -294,6 +297,17 @@ class AstralSQL(ScalarSQL):
                     join.set("within", Name("UNBOUNDED", self._span(unbounded, unbounded)))
                 else:
                     join.set("within", self._quantity("a duration or a number of rows"))
+            return join
+
+        def _asof_join(self) -> exp.Join:
+            """LEFT ASOF JOIN, which sqlglot reads as ASOF LEFT JOIN."""
+            side = self._curr
+            self._advance()
+            join = self._parse_join()
+            if join is None or join.args.get("side") or join.args.get("kind"):
+                self.raise_error(f"expected JOIN after {side.text.upper()} ASOF", side)
+            assert join is not None
+            join.set("side" if side.text.upper() != "INNER" else "kind", side.text.upper())
             return join
 
         def _parse_function_call(self, *args: Any, **kwargs: Any) -> Any:

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 from sqlglot import exp
 
+from astralq.algebra.asof import AsofJoin
 from astralq.algebra.base import Kind, Operator
 from astralq.algebra.grouping import Beside, put_beside, unique
 from astralq.algebra.relational import Join, JoinKind, Named, Product, Project
@@ -91,6 +92,14 @@ def kind_of(join: exp.Join) -> JoinKind:
         if word in words:
             return _SIDES[word]
     return JoinKind.INNER
+
+
+def asof(a: Operator, b: Operator, condition: Expr, how: JoinKind, *, pending: bool, plain: bool) -> AsofJoin:
+    if not plain:
+        raise PlanError("an ASOF JOIN is no LOOKUP JOIN, and has no WITHIN", hint="choose one")
+    if pending:
+        raise PlanError("a stream is joined before ASOF JOIN", hint="give the stream a window")
+    return AsofJoin(a, b, condition, how)
 
 
 def band(left: Operator, right: Operator, condition: Expr, within: Name) -> BandJoin:

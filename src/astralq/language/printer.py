@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
+from astralq.algebra.asof import AsofJoin
 from astralq.algebra.base import Kind, Operator
 from astralq.algebra.bounds import WindowBounds, windows_of
 from astralq.algebra.callables import functions_of
@@ -108,6 +109,9 @@ class Printer:
             case Join() | StreamJoin():
                 left, right = op.children
                 return self._joined(left, _JOINS[op.how], right, f"ON {op.condition}")
+            case AsofJoin():
+                join = f"{'LEFT ' if op.how is JoinKind.LEFT else ''}ASOF JOIN"
+                return self._joined(op.left, join, op.right, f"ON {op.condition}")
             case LookupJoin():
                 return self._joined(op.stream, f"LOOKUP {_JOINS[op.how]}", op.relation, f"ON {op.condition}")
             case BandJoin():

@@ -117,8 +117,10 @@ def _check_join(join: exp.Join, source: str) -> None:
     method, side, kind = (str(join.args.get(k) or "").upper() for k in ("method", "side", "kind"))
     words = " ".join(w for w in (method, side, kind, "JOIN") if w)
     span = Span.of(source, join.meta["start"], join.meta["end"] + 1) if "start" in join.meta else None
-    if method not in ("", "NATURAL") or (side, kind) not in _JOINS or (method and kind == "CROSS"):
-        hint = "joins are [INNER], LEFT, RIGHT, FULL [OUTER], CROSS, SEMI, ANTI and NATURAL JOIN, and LOOKUP JOIN"
+    asof = method == "ASOF" and (side in ("", "LEFT") and kind in ("", "INNER", "OUTER"))
+    if not (asof or method in ("", "NATURAL")) or (side, kind) not in _JOINS or (method and kind == "CROSS"):
+        hint = "joins are [INNER], LEFT, RIGHT, FULL [OUTER], CROSS, SEMI, ANTI and NATURAL JOIN, [LEFT] ASOF JOIN "
+        hint += "and LOOKUP JOIN"
         raise ExpressionError(f"{words} is not part of the language", hint=hint, span=span)
     for word in (method, kind):
         if word in ("NATURAL", "CROSS") and (join.args.get("on") is not None or join.args.get("using")):
