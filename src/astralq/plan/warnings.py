@@ -5,8 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from astralq.algebra.base import Operator
+from astralq.algebra.ordering import Limit
 from astralq.algebra.properties import properties
 from astralq.algebra.relational import GroupBy, Join, Product, Project, Rename, Select
+from astralq.algebra.retention import window_below
 from astralq.algebra.schedules import Continuous, Periodic
 from astralq.algebra.scopes import fixed_width
 from astralq.algebra.streamers import RStream
@@ -43,6 +45,9 @@ def _warnings(op: Operator) -> Iterator[str]:
         case RStream(child, every=None) if _keeps_tuples(child):
             instead = "ISTREAM emits what is new, and EVERY d the state at fixed instants"
             yield f"{op.label}: the whole state is emitted whenever it changes; {instead}"
+        case Limit() if (window := window_below(op.child)) is not None and (often := _often(window.spec)):
+            how = "the places of all its tuples are counted in each; windows that TUMBLE are less work"
+            yield f"{op.label}: {often}: {how}"
         case GroupBy(Window(_, spec)) if not all(mergeable(a) for _, a in op.aggregates):
             names = ", ".join(dict.fromkeys(a.function for _, a in op.aggregates if not mergeable(a)))
             often = _often(spec)

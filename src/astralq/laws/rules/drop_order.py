@@ -32,6 +32,9 @@ CONDITIONS = {
 def rewrite(op: Operator, site: Site) -> Operator | None:
     if not isinstance(op, OrderBy):
         return None
+    seen = site.observed.order or site.observed.positions
+    if not site.require(UNORDERED, not seen, "somebody above looks at the order", op.label):
+        return None
     same = not site.observed.identity or site.properties(op.child).phi_determines_values
     if not site.require(SAME_TUPLES, same, "a tuple whose key changes is another one", op.label):
         return None

@@ -10,11 +10,13 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from astralq.algebra.ordering import Limit, OrderBy, SortKey
+from astralq.expr.nodes import Column as Attribute
+from astralq.expr.nodes import Expr
 from astralq.plan import functions as F  # noqa: N812
 from astralq.plan.aggregate.elementary import Elementary
 from astralq.plan.columns import Column, Window, col, columns, lit
 from astralq.plan.encoding.scan import equal
-from astralq.plan.encoding.tables import Key, RelationTable, attributes, in_order, relabelled
+from astralq.plan.encoding.tables import Key, RelationTable, attributes, relabelled
 from astralq.plan.operators.expressions import Names, compiled
 from astralq.plan.run import Run
 from astralq.plan.table import Table
@@ -70,30 +72,28 @@ def _reversed(value: Column, type_: Type) -> list[Column]:
 def limit(op: Limit, relation: RelationTable, run: Run, *, at_once: bool) -> RelationTable:
     """The rows at some places of each group, in each state; `at_once`: rows that meet have the same interval."""
     names = Names(op.child.schema, attributes(relation.schema), relation.stamp)
-    per = {f"g{k}": compiled(e, names) for k, e in enumerate(op.per)}
-    by = {f"q{k}": c for k, c in enumerate(_sort_columns(op.order, names))}
-    phi, order = relabelled(relation.phi)
-    kept = [*attributes(relation.schema), *relation.stamp]
-    rows = relation.rows.select(
-        *columns(kept), *order, *(c.alias(n) for n, c in (per | by).items()), *columns(relation.interval_columns)
+    found = [_column(e, names, relation) for e in op.per]
+    rows = relation.rows.with_columns(
+        {f"g{k}": compiled(e, names) for k, (e, c) in enumerate(zip(op.per, found, strict=True)) if c is None}
     )
-    kept += [c.name for c in order]
-    turn = in_order([*by, *(c.name for c in order)], down=op.last)
-    place = F.row_number()
+    per = [c or f"g{k}" for k, c in enumerate(found)]
+    turn = _turn(op, relation, names, per)
+    kept = list(dict.fromkeys([*attributes(relation.schema), *relation.order, *relation.stamp]))
+    bounds = relation.interval_columns
     if at_once:
         run.choices.note(op.label, "places in each window", "rows that hold at the same time have the same interval")
-        together = Window.partition_by(*per, *relation.interval_columns).order_by(*turn)
-        chosen = _at_places(rows.with_column("_rank", place.over(together)), op)
+        # Of equal beginnings the ends are equal, too: where these follow, they need not be carried along.
+        ends = {"tt": col("ft") + lit(relation.lifetime)} if relation.lifetime is not None else {}
+        carried = rows.select(*(c for c in rows.columns if c not in ends))
+        chosen = _at_places(carried, [*per, "ft"], turn, op).with_columns(ends)
         result = replace(relation, append_only=False)
     else:
         run.choices.note(op.label, "places in each elementary interval", "a row's place changes with each other row")
-        rows = _first_of_panes(op, relation, rows, list(per), turn)
-        rows = run.materialized(rows)
-        elementary = Elementary.of([rows], list(per), run, one_batch=relation.one_batch)
-        together = Window.partition_by(*per, "e").order_by(*turn)
-        ranked = _at_places(elementary.members(rows).with_column("_rank", place.over(together)), op)
+        rows = run.materialized(_first_of_panes(op, relation, rows, per, turn))
+        elementary = Elementary.of([rows], per, run, one_batch=relation.one_batch)
+        ranked = _at_places(elementary.members(rows), [*per, "e"], turn, op)
         spans = elementary.intervals.select(
-            *(col(c).alias(f"_{c}") for c in per), col("e").alias("_e"), *columns(relation.interval_columns)
+            *(col(c).alias(f"_{c}") for c in per), col("e").alias("_e"), *columns(bounds)
         )
         same = equal(columns(per), columns(f"_{c}" for c in per)) & (col("e") == col("_e"))
         chosen = ranked.join(spans, same)
@@ -101,14 +101,35 @@ def limit(op: Limit, relation: RelationTable, run: Run, *, at_once: bool) -> Rel
     shown = [] if op.rank is None else [col("_rank").alias(f"c{len(relation.schema)}")]
     return replace(
         result,
-        rows=chosen.select(*columns(kept), *shown, *columns(relation.interval_columns)),
+        rows=chosen.select(*columns(kept), *shown, *columns(bounds)),
         schema=op.schema,
-        phi=phi,
         one_row_per_phi=relation.one_row_per_phi and op.rank is None,
     )
 
 
-def _at_places(ranked: Table, op: Limit) -> Table:
+def _column(e: Expr, names: Names, relation: RelationTable) -> str | None:
+    """The column of a relation's table that an expression is, if it is one."""
+    text = names.text(e) if isinstance(e, Attribute) else None
+    return text if text in relation.rows.columns else None
+
+
+def _turn(op: Limit, relation: RelationTable, names: Names, per: Sequence[str]) -> list[Column]:
+    """What places go by: the keys, then φ; a column that is the same in the whole group, or has been compared, is not
+    compared again."""
+    keys = [(compiled(k.expr, names), k.descending, k.nulls_first) for k in op.order]
+    seen = {*per, *(_column(k.expr, names, relation) for k in op.order)}
+    keys += [(col(c), False, True) for c in relation.order if c not in seen]
+    found = []
+    for value, descending, nulls_first in keys:
+        direction = "DESC" if descending != op.last else "ASC"
+        found.append(F.expr(f"{value.text} {direction} NULLS {'FIRST' if nulls_first != op.last else 'LAST'}"))
+    return found or [lit(0)]
+
+
+def _at_places(rows: Table, together: Sequence[str], turn: Sequence[Column], op: Limit) -> Table:
+    """The rows with their places in their group, as `_rank`, at those places that are wanted."""
+    place = F.row_number().over(Window.partition_by(*together).order_by(*turn))
+    ranked = rows.with_column("_rank", place)
     first, last = op.places
     if last is not None:
         ranked = ranked.where(col("_rank") <= last)
@@ -122,5 +143,5 @@ def _first_of_panes(
     last = op.places[1]
     if last is None or not relation.pane_aligned:
         return rows
-    pane = Window.partition_by(*per, *relation.interval_columns).order_by(*turn)
-    return rows.with_column("_rank", F.row_number().over(pane)).where(col("_rank") <= last).drop("_rank")
+    pane = [*per, *relation.interval_columns]
+    return _at_places(rows, pane, turn, replace(op, count=last, skip=0)).drop("_rank")

@@ -12,7 +12,7 @@ from astralq.algebra.windows import WindowSpec
 from astralq.plan import functions as F  # noqa: N812
 from astralq.plan.columns import Column, col, lit
 from astralq.plan.encoding.batches import Id
-from astralq.plan.encoding.tables import Key, Phi, RelationTable, StreamTable, attributes, holds, interval, relabelled
+from astralq.plan.encoding.tables import Key, Phi, RelationTable, StreamTable, attributes, holds, interval
 from astralq.plan.run import Run
 from astralq.plan.state.epochs import needed_tuples
 from astralq.plan.table import Table
@@ -88,7 +88,11 @@ class WindowOf:
             return (Key("o0"),), [col("n").alias("o0")]
         if not self.by_stamp:
             return (), []
-        return relabelled(tuple(Key(c) for c in dict.fromkeys([*stream.sort_columns, *attributes(stream.schema)])))
+        # What is there as an attribute or a stamp is not copied.
+        there = {"t": "st", "i": "si"} | {c: c for c in attributes(stream.schema)}
+        names = list(dict.fromkeys([*stream.sort_columns, *attributes(stream.schema)]))
+        new = {c: there.get(c, f"p{k}") for k, c in enumerate(names)}
+        return tuple(Key(c) for c in new.values()), [col(c).alias(n) for c, n in new.items() if c not in there]
 
     @property
     def _grid(self) -> Grid | None:
