@@ -1,4 +1,4 @@
-"""ORDER BY on Spark against the model: each type in both directions, with NULLs first and last, and the nearest of all."""
+"""ORDER BY on Spark against the model: each type in both directions, NULLs first and last; and the nearest of all."""
 
 from __future__ import annotations
 
