@@ -328,10 +328,10 @@ def test_parquet_of_the_declared_type_is_not_checked_and_columns_are_pruned(
     assert "raise_error" not in plan
 
 
-def test_a_type_that_is_not_in_the_language_is_refused(spark: SparkSession, tmp_path: Path) -> None:
+def test_a_column_with_parts_is_not_a_number(spark: SparkSession, tmp_path: Path) -> None:
     pq.write_table(pa.table({"v": pa.array([[1]])}), tmp_path / "r.parquet")
     message = refused(spark, relation("v INT", "parquet", "r.parquet"), tmp_path)
-    assert message.startswith("r.parquet: the column 'v' is list<")
+    assert message.startswith("r.parquet: the column 'v' is array<bigint>, not an INT")
 
 
 # Databases and callables
