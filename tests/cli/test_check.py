@@ -244,17 +244,15 @@ def test_a_pipe_is_not_looked_into() -> None:
     ("origin", "why"),
     [
         ("csv 's3a://bucket/s'", "not looked at: it is not on this machine"),
+        ("csv 'days'", "not looked at: its folders are named by values (k=…), which only Spark reads"),
         (
-            "csv 's.csv' OPTIONS (recursiveFileLookup = 'true')",
-            "not looked at: only Spark can say which files are meant",
-        ),
-        (
-            "csv 's.csv' OPTIONS (timestampFormat = 'yyyy')",
+            "csv 's.csv' OPTIONS (unescapedQuoteHandling = 'STOP_AT_DELIMITER')",
             "1 file, rows not looked at: the model does not know all options",
         ),
     ],
 )
 def test_what_only_spark_can_read_is_not_looked_at(origin: str, why: str) -> None:
+    Path("days/day=1").mkdir(parents=True)
     assert found(stream(origin) + QUERY) == why
 
 
@@ -472,3 +470,34 @@ def test_a_declared_stream_is_bound_on_the_command_line(tmp_path: Path) -> None:
     assert "1 file, 2 rows fit" in printed("check", str(tmp_path / "q.aql"), *bind)
     found = printed("run", str(tmp_path / "q.aql"), "--engine", "model", "--format", "csv", *bind)
     assert found == "t,i,v\n2026-03-01T00:00:02Z,0,2\n"
+
+
+# Times that may not be what is meant
+
+
+def test_a_year_of_two_digits_is_warned_of() -> None:
+    Path("y.csv").write_text("991231,1\n")
+    text = (
+        "CREATE STREAM y (d STRING, v INT) FROM csv 'y.csv' TIMESTAMP BY to_timestamp(d, 'yyMMdd');\nSELECT v FROM y;"
+    )
+    warning = (
+        "y: a year of two digits, as in 'yyMMdd', is one of 2000 to 2099; "
+        "for another century put it before the text: to_timestamp(concat('19', …), 'yyyyMMdd')\n"
+    )
+    assert f"warning  {warning}" in checked(text).stdout
+    Path("y.aql").write_text(text)
+    result = astralq("run", "y.aql", "--engine", "model", "--format", "csv")
+    assert (result.stdout, result.stderr) == ("t,i,v\n2099-12-31T00:00:00Z,0,1\n", f"y.aql: query 1, line 2: {warning}")
+
+
+def test_dates_decades_away_from_the_rest_are_warned_of() -> None:
+    days = [f"2026-03-{d:02},1\n" for d in range(1, 29)]
+    Path("y.csv").write_text("".join([*days, "1926-03-29,1\n"]))
+    text = "CREATE STREAM y (ts TIMESTAMP, v INT) FROM csv 'y.csv' TIMESTAMP BY ts;\nSELECT v FROM y;"
+    away = "1 of 29 timestamps is decades away from the others: 1926-03-29T00:00:00Z"
+    assert f"warning  y: {away}\n" in checked(text).stdout
+    Path("y.aql").write_text("START AT TIMESTAMP '1900-01-01';" + text)
+    assert astralq("run", "y.aql", "--engine", "model").stderr == (
+        "y.aql: query 1, line 2: the timestamps go from 1900-01-01T00:00:00Z to 2026-03-28T00:00:00Z, 126 years; "
+        "if some of them are wrong, filter them before the window\n"
+    )

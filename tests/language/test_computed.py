@@ -162,3 +162,56 @@ ERRORS = {
 @pytest.mark.parametrize("text", ERRORS)
 def test_what_is_wrong_with_a_computed_attribute(text: str) -> None:
     assert error(text) == ERRORS[text]
+
+
+# The pseudo-column _file
+
+FILES = """
+CREATE STREAM z (v INT, ts TIMESTAMP) FROM csv '*.csv' TIMESTAMP BY ts;
+CREATE RELATION r (v INT) FROM csv 'r/*.csv';
+CREATE VIEW named AS SELECT *, _file FROM z;
+"""
+
+
+@pytest.mark.parametrize(
+    ("query", "columns", "rows"),
+    [
+        ("SELECT v, _file FROM z", "v, _file", [(1, "a.csv"), (2, "b.csv")]),
+        ("SELECT * FROM z WHERE _file = 'b.csv'", "v, ts", [(2, sec(2))]),
+        ("SELECT *, _file AS f FROM z", "v, ts, f", [(1, sec(1), "a.csv"), (2, sec(2), "b.csv")]),
+        ("SELECT a, _file FROM z AS x(a, b)", "a, _file", [(1, "a.csv"), (2, "b.csv")]),
+        ("SELECT * FROM named", "v, ts, _file", [(1, sec(1), "a.csv"), (2, sec(2), "b.csv")]),
+        (
+            "ISTREAM(SELECT _file, count(*) AS n FROM z [ROWS 2] GROUP BY _file)",
+            "_file, n",
+            [("a.csv", 1), ("b.csv", 1)],
+        ),
+        (
+            "RSTREAM(SELECT z._file, r._file FROM z [LAST ROW], r)",
+            "_file, _file_2",
+            [("a.csv", "c.csv"), ("b.csv", "c.csv")],
+        ),
+        ("SELECT _t, _file FROM SPREAD(z BY v)", "_t, _file", [(sec(1), "a.csv"), (sec(2), "b.csv")]),
+        ("ISTREAM(z [ROWS 1])", "v, ts", [(1, sec(1)), (2, sec(2))]),
+    ],
+)
+def test_the_files_of_tuples_can_be_named(query: str, columns: str, rows: list[object], tmp_path: Path) -> None:
+    (tmp_path / "a.csv").write_text("1,1970-01-01T00:00:01\n")
+    (tmp_path / "b.csv").write_text("2,1970-01-01T00:00:02\n")
+    (tmp_path / "r").mkdir()
+    (tmp_path / "r/c.csv").write_text("7\n")
+    op = bound(query, declared=FILES)
+    assert ", ".join(op.schema.names) == columns
+    assert [t.values for t in run(op, read_sources(op, tmp_path))] == rows
+    if "_file" in query:  # printed alone, a query that does not name files reads none of their names
+        assert read_script(print_script(op)).queries[0].operator == op
+
+
+def test_what_has_no_file_says_so() -> None:
+    kafka = "CREATE STREAM k (v INT, ts TIMESTAMP) FROM kafka 'k' TIMESTAMP BY ts;"
+    assert error(f"{kafka} SELECT _file FROM k") == (
+        "line 1, column 78: _file is there only for tuples of a source FROM csv, json or parquet\n"
+        f"1 | {kafka} SELECT _file FROM k\n"
+        f"  | {' ' * 77}^^^^^\n"
+        "  hint: behind a query or a view it has to be selected: SELECT *, _file FROM …"
+    )

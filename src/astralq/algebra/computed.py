@@ -21,6 +21,10 @@ FILE = Attribute("_file", STRING)
 """The pseudo-column of tuples from files: the name of the file, without its folder."""
 
 
+OF_FILE = (FILE.name, Column(STRING, FILE.name))
+"""The pseudo-column as an attribute of a source whose queries name it; `*` does not show it."""
+
+
 def reads_file(computed: Computed) -> bool:
     """Whether the name of a row's file is needed."""
     return any(FILE.name in e.columns for _, e in computed)

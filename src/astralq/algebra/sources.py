@@ -10,7 +10,7 @@ from typing import Any
 
 from astralq.algebra import answers
 from astralq.algebra.base import PSEUDO, STAMP, Kind, Operator, Unary
-from astralq.algebra.computed import FILE, MOMENT, Computed
+from astralq.algebra.computed import FILE, MOMENT, OF_FILE, Computed
 from astralq.algebra.digest import LATER
 from astralq.errors import PlanError
 from astralq.schema import BOOLEAN, STRING, TIMESTAMP, Attribute, Schema, Type, Value, fits
@@ -39,6 +39,11 @@ def _check_computed(what: str, declared: Schema, stored: Schema, computed: Compu
         raise PlanError(f"{what} has computed attributes only", hint="declare what its rows hold")
     for name, expr in computed:
         assert declared[name].type == expr.type, name
+        if name.lower() == FILE.name and expr != OF_FILE[1]:
+            raise PlanError(
+                f"{what} declares {name!r}, which is the name of a pseudo-column",
+                hint="give the attribute another name",
+            )
         for read in expr.columns:
             assert read in stored or read == FILE.name, read
 

@@ -115,6 +115,7 @@ def _report(file: _File, read: QueryFile, query: Statement) -> Iterator[str]:
     sources = list(dict.fromkeys(_sources_of(operator)))
     for source in sources:
         yield _source_line(file, source)
+        yield from (f"warning  {source.name}: {w}" for w in file.look(source).warnings)
     for function in functions_of(operator):
         yield f"calls    {function.name}: {function.shown}{', deterministic' if function.deterministic else ''}"
     if query.sink is not None:

@@ -27,7 +27,7 @@ from astralq.io.declared import (
 from astralq.io.exact import exact
 from astralq.io.files import NoFileError, described, find_files, imported
 from astralq.io.formats import Beginning, check_options, read_beginning
-from astralq.io.options import charset, check_option_names
+from astralq.io.options import charset, check_option_names, may_lack_columns
 from astralq.io.progress import unpacked
 from astralq.io.reading import (
     HEADER_UNDECLARED,
@@ -38,9 +38,10 @@ from astralq.io.reading import (
     missing,
     opened,
 )
+from astralq.io.times import decades_apart, two_digit_years
 from astralq.model.sources import read_relation, receive
 from astralq.schema import STRING, TIMESTAMP, Attribute, Schema
-from astralq.timeline import duration
+from astralq.timeline import Instant, duration
 
 Source = StreamSource | RelationSource | SensedSource
 
@@ -70,10 +71,12 @@ _DECLARED = {
 
 @dataclass
 class Look:
-    """What was found of a source in a few words, all that is wrong with it, and why `run` or `start` refuse it."""
+    """What was found of a source in a few words, all that is wrong with it, or may be, and why `run` or `start` refuse
+    it."""
 
     found: str = ""
     problems: list[AstralError] = field(default_factory=list)
+    warnings: list[str] = field(default_factory=list)
     run: list[AstralError] = field(default_factory=list)
     start: list[AstralError] = field(default_factory=list)
 
@@ -123,6 +126,7 @@ def _look(source: Source, folder: Path, look: Look) -> None:
         )
     look.problems += _options(origin, described(source))
     if not isinstance(source, SensedSource):
+        look.warnings += two_digit_years(source)
         look.run += refusals(lambda: stored_origin(source))
         follow = followed_origin if is_followed(source) else stored_origin
         look.start += refusals(lambda: follow(source))
@@ -177,7 +181,7 @@ def _files(source: StreamSource | RelationSource, origin: Origin, folder: Path, 
         look.found = "not looked at: it is not on this machine"
         return
     if listed_by_spark(origin, folder) is not None:
-        look.found = "not looked at: only Spark can say which files are meant"
+        look.found = "not looked at: its folders are named by values (k=…), which only Spark reads"
         return
     try:
         files = find_files(origin, folder, what)
@@ -209,11 +213,13 @@ def _into(source: StreamSource | RelationSource, origin: Origin, files: Sequence
     """Looks into the files; of each attribute the first misfit is told, and of each file what else is wrong."""
     told: set[tuple[type[AstralError], str]] = set()
     names: dict[str, None] = {}
+    stamps: list[Instant] = []
     rows, whole = 0, len(files) <= FILES
     for file in files[:FILES]:
         beginning, wrong = _beginning(origin, file, source.stored)
         if not wrong and beginning is not None:
-            wrong = _refused_rows(source, file, beginning)
+            found, wrong = _stamps(source, file, beginning)
+            stamps += found
         for e in wrong:
             attribute = getattr(e, "attribute", None)
             if attribute is None or (type(e), attribute) not in told:
@@ -224,11 +230,12 @@ def _into(source: StreamSource | RelationSource, origin: Origin, files: Sequence
             rows += len(beginning.rows)
             names |= dict.fromkeys(beginning.names)
     unseen = [a.name for a in source.stored if names and a.name.lower() not in map(str.lower, names)]
-    if whole:
+    if whole and not may_lack_columns(origin):
         look.problems += [missing(name, names, origin.path) for name in unseen]
     if look.problems:
         return
     look.found += f", {_fit(rows, len(files), whole)}"
+    look.warnings += filter(None, [decades_apart(stamps) if stamps else None])
     if unseen:
         look.found += f"; none of them has {', '.join(unseen)}"
 
@@ -241,21 +248,25 @@ def _fit(rows: int, files: int, whole: bool) -> str:
     return f"{'its first' if files == 1 else 'the first'} {ROWS} rows{'' if files == 1 else ' of each'} fit"
 
 
-def _refused_rows(source: StreamSource | RelationSource, file: File, beginning: Beginning) -> list[AstralError]:
-    """What typed rows can lack: a computed attribute, a timestamp, a number of their batch, the sign of a change."""
+def _stamps(
+    source: StreamSource | RelationSource, file: File, beginning: Beginning
+) -> tuple[list[Instant], list[AstralError]]:
+    """The timestamps of the first rows, and what typed rows can lack: a computed attribute, a timestamp, a number of
+    their batch, the sign of a change."""
     complete = Completion(source).row
     try:
         rows = [complete(values, where, file.path.name) for where, values in beginning.rows]
     except DataError as e:
-        return [e]
+        return [], [e]
     try:
         if isinstance(source, RelationSource):
-            read_relation(source, rows)
-        elif source.timestamp is not None:
-            receive(source, unpacked(source, rows) if source.has_heartbeats else rows)
+            return read_relation(source, rows)[1], []
+        if source.timestamp is not None:
+            stream = receive(source, unpacked(source, rows) if source.has_heartbeats else rows)
+            return [s.t for s in stream.tuples], []
     except DataError as e:
-        return [DataError(f"{file.shown}: {e.message}", hint=e.hint)]
-    return []
+        return [], [DataError(f"{file.shown}: {e.message}", hint=e.hint)]
+    return [], []
 
 
 def _beginning(origin: Origin, file: File, schema: Schema) -> tuple[Beginning | None, list[AstralError]]:
@@ -345,7 +356,7 @@ def _parquet_beginning(origin: Origin, file: File, schema: Schema) -> tuple[Begi
     fine = []
     for a in schema:
         try:
-            ((_, found),) = parquet_types(file, Schema((a,)))
+            ((_, found),) = parquet_types(file, Schema((a,)), lacks=may_lack_columns(origin))
         except DataError as e:
             wrong.append(e)
             if e.attribute is None:

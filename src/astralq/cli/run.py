@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import IO
 
+from astralq.algebra.sources import SensedSource, StreamSource, sources_of
 from astralq.cli.answers import Question
 from astralq.cli.engines import CommandEngine
 from astralq.cli.formats import TextWriter, write_by_spark, write_parquet
@@ -20,6 +21,7 @@ from astralq.cli.scripts import CommandError, Source, errors_of, place, shown
 from astralq.cli.sinks import sink_file
 from astralq.errors import AstralError, DataError
 from astralq.io.files import source_files
+from astralq.io.times import lasts_long, two_digit_years
 from astralq.printing.answers import Answer
 from astralq.timeline import Instant
 
@@ -112,9 +114,21 @@ def run_all(engine: CommandEngine, questions: Sequence[Question], output: Output
                 failed = True
                 print(e, file=sys.stderr)
                 continue
-            for one in answer.set_aside:
+            for one in (*answer.set_aside, *_warnings(q, answer)):
                 print(f"{place(q.file, q.statement)}: {one}", file=sys.stderr)
     return not failed
+
+
+def _warnings(q: Question, answer: Answer) -> Iterator[str]:
+    """What may not be meant, as far as it is known without looking at the rows again."""
+    sources = [s for s in sources_of(q.statement.operator) if not isinstance(s, SensedSource)]
+    for source in sources:
+        yield from (f"{source.name}: {w}" for w in two_digit_years(source))
+    if answer.observed is not None and q.end is None and all(isinstance(s, StreamSource) for s in sources):
+        first, last = answer.observed
+        long = lasts_long(first.t, last)
+        if long is not None:
+            yield long
 
 
 def _answered(engine: CommandEngine, q: Question, output: Output, sinks: set[Path]) -> Answer:

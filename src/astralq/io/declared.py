@@ -9,7 +9,7 @@ from pathlib import Path
 from astralq.algebra.sources import EMITTED, POSITION, Origin, RelationSource, StreamSource
 from astralq.errors import DataError, nearest
 from astralq.io.files import described
-from astralq.io.options import LISTING
+from astralq.io.options import flag
 from astralq.io.reading import SUFFIXES, File
 from astralq.schema import BIGINT, TIMESTAMP, Attribute
 
@@ -65,13 +65,14 @@ def followed_origin(source: StreamSource | RelationSource) -> Origin:
 
 
 def listed_by_spark(origin: Origin, folder: Path) -> Path | None:
-    """The folder of a source, if only Spark can say which of its files are meant."""
-    options = any(k.lower() in map(str.lower, (*LISTING, "lineSep")) for k, _ in origin.options)
+    """The folder of a source, if only Spark can read it: names of its folders are values of attributes."""
+    if flag(origin, "recursiveFileLookup"):
+        return None
     try:
         for base in (folder, Path.cwd()):
             full = base / origin.path.removeprefix("file://")
             partitioned = full.is_dir() and any(d.is_dir() and "=" in d.name for d in full.iterdir())
-            if full.exists() and (options or partitioned):
+            if partitioned:
                 return full
     except OSError:
         return None  # whoever looks for the files says what is wrong with the path

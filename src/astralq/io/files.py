@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 import glob
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Any
 
@@ -14,10 +15,11 @@ from astralq.callables import find_callable, importable, what_failed
 from astralq.errors import AstralError, DataError, nearest
 from astralq.io.computed import Completion
 from astralq.io.formats import NamedRows, check_options, read_files
+from astralq.io.options import LISTING, flag
 from astralq.io.progress import WithHeartbeats, unpacked
 from astralq.io.reading import SUFFIXES, File, typed
 from astralq.schema import Schema, Values
-from astralq.timeline import Instant
+from astralq.timeline import Instant, instant
 
 _ENGINE_ONLY = ("kafka", "rate", "jdbc")
 
@@ -104,7 +106,7 @@ def find_files(origin: Origin, folder: Path, source: str) -> list[File]:
     if "://" in path:
         raise DataError(f"the {source} is at {path!r}, which needs the Spark engine", hint="the model reads files")
     try:
-        return _find(path, origin.format, folder, source)
+        return _find(path, origin, folder, source)
     except OSError as e:
         raise DataError(f"the {source}: {e.filename or path} cannot be read: {e.strerror or e}") from None
 
@@ -113,16 +115,18 @@ class NoFileError(DataError):
     """A folder or a pattern that is there, but without any file yet."""
 
 
-def _find(path: str, format_: str, folder: Path, source: str) -> list[File]:
+def _find(path: str, origin: Origin, folder: Path, source: str) -> list[File]:
     bases = [folder] if folder.resolve() == Path.cwd() else [folder, Path.cwd()]
     tried = list(dict.fromkeys(base / path for base in bases))
     for base, full in zip(bases, tried, strict=False):
-        found = _expand(full, format_)
+        found = _expand(full, origin)
         if found:
             return [File(f, str(f.relative_to(base) if not Path(path).is_absolute() else f)) for f in found]
         if found is not None:
-            suffixes = " or ".join(SUFFIXES[format_])
-            raise NoFileError(f"the {source}: the folder {path} has no file that ends with {suffixes}")
+            which = f"that ends with {' or '.join(SUFFIXES[origin.format])}"
+            if _lists(origin):
+                which = f"that {', '.join(k for k, _ in origin.options if k.lower() in _LISTING)} would take"
+            raise NoFileError(f"the {source}: the folder {path} has no file {which}")
     names = [f.name for full in tried if full.parent.is_dir() for f in full.parent.iterdir()]
     raise (NoFileError if glob.has_magic(path) else DataError)(
         f"there is no file {path!r} for the {source}; tried {' and '.join(str(t.absolute()) for t in tried)}",
@@ -130,18 +134,35 @@ def _find(path: str, format_: str, folder: Path, source: str) -> list[File]:
     )
 
 
-def _expand(path: Path, format_: str) -> list[Path] | None:
+def _expand(path: Path, origin: Origin) -> list[Path] | None:
     """The files at a path, none for a folder without any; None if there is no such path."""
     if path.is_dir():
-        suffixes = tuple(s + packed for s in SUFFIXES[format_] for packed in ("", ".gz"))
-        # Names that begin with _ or . are notes that Spark leaves in the folders that it writes.
-        return sorted(
-            f for f in path.iterdir() if f.is_file() and f.name.endswith(suffixes) and not f.name.startswith(("_", "."))
-        )
+        deep = flag(origin, "recursiveFileLookup")
+        return sorted(f for f in (path.rglob("*") if deep else path.iterdir()) if _is_meant(f, path, origin))
     if path.exists():
         return [path]
     matched = sorted(glob.glob(str(path), recursive=True)) if glob.has_magic(str(path)) else []
-    return [f for m in matched for f in _expand(Path(m), format_) or ()] or None
+    return [f for m in matched for f in _expand(Path(m), origin) or ()] or None
+
+
+_LISTING = tuple(map(str.lower, LISTING))
+
+
+def _lists(origin: Origin) -> bool:
+    """Whether options say which files of a folder are read: then it is they alone, as in Spark."""
+    return any(k.lower() in _LISTING for k, _ in origin.options)
+
+
+def _is_meant(file: Path, folder: Path, origin: Origin) -> bool:
+    # Names that begin with _ or . are notes that Spark leaves in the folders that it writes.
+    if not file.is_file() or any(part.startswith(("_", ".")) for part in file.relative_to(folder).parts):
+        return False
+    if not _lists(origin):
+        return file.name.endswith(tuple(s + packed for s in SUFFIXES[origin.format] for packed in ("", ".gz")))
+    modified = file.stat().st_mtime_ns // 1000
+    before, after = origin.option("modifiedBefore", ""), origin.option("modifiedAfter", "")
+    in_time = (not before or modified < instant(before)) and (not after or modified > instant(after))
+    return in_time and fnmatchcase(file.name, origin.option("pathGlobFilter", "*"))
 
 
 # Callables

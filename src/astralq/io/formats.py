@@ -3,27 +3,34 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from itertools import islice
 from typing import Any
 
 from astralq.algebra.sources import FOLLOWING, Origin
 from astralq.errors import DataError, nearest
-from astralq.io.csv_text import CsvDialect, read_csv
+from astralq.io.csv_text import CsvDialect, csv_records, read_csv
 from astralq.io.exact import Number, check_nested
-from astralq.io.reading import NUMBER_AS_TIME, File, Placed, missing, opened, typed
+from astralq.io.options import LISTING, MISSING, flag, may_lack_columns
+from astralq.io.reading import NUMBER_AS_TIME, File, Placed, lacking, missing, opened, typed
 from astralq.schema import Attribute, Schema, Value, Values, fits
 
-_IGNORED = ("inferSchema", "mergeSchema", "maxFilesPerTrigger")
-"""Options of Spark's that cannot change an answer: types are declared, and all files are read."""
+_IGNORED = (
+    *("inferSchema", "mergeSchema", "maxFilesPerTrigger", "samplingRatio", "compression", "basePath", MISSING),
+    *("ignoreCorruptFiles", "ignoreMissingFiles", *LISTING),
+)
+"""Options that do not change the rows of a file that can be read: types are declared; others say which files are."""
 _OPTIONS = {
     "csv": (
-        *("header", "sep", "delimiter", "nullValue", "quote", "escape", "comment", "encoding", "multiLine"),
+        *("header", "sep", "delimiter", "nullValue", "quote", "escape", "comment", "encoding", "charset", "multiLine"),
+        *("timestampFormat", "ignoreLeadingWhiteSpace", "ignoreTrailingWhiteSpace", "emptyValue", "mode", "lineSep"),
+        *("maxColumns", "maxCharsPerColumn", "enforceSchema"),
         *_IGNORED,
     ),
-    "json": ("encoding", *_IGNORED),
-    "parquet": _IGNORED,
+    "json": ("encoding", "charset", "timestampFormat", "multiLine", "lineSep", "mode", *_IGNORED),
+    "parquet": ("datetimeRebaseMode", "int96RebaseMode", *_IGNORED),
 }
 
 
@@ -42,21 +49,58 @@ Complete = Callable[[Values, str, str], Values]
 """What a row becomes, of what is stored, where it stands, and the name of its file: `Completion.row`."""
 
 
-def read_files(origin: Origin, files: Iterable[File], schema: Schema, complete: Complete | None = None) -> list[Values]:
+def read_files(origin: Origin, files: Sequence[File], schema: Schema, complete: Complete | None = None) -> list[Values]:
     """The rows of all files, one file after the other."""
     check_nested(origin, schema)
     match origin.format:
         case "csv":
             dialect = CsvDialect.of(origin)
+            check_columns(files, schema, partial(header_of, dialect=dialect) if dialect.header else None, dialect.lacks)
             return [r for f in files for r in _completed(read_csv(f, dialect, schema), f, complete)]
         case "json":
-            named = NamedRows(schema)
-            encoding = origin.option("encoding", "utf-8")
-            rows = [r for f in files for r in _completed(_read_json(f, encoding, named), f, complete)]
-            named.check_all_seen(origin.path)
+            named = NamedRows(schema, origin.option("timestampFormat", "") or None)
+            rows = [r for f in files for r in _completed(_read_json(f, origin, named), f, complete)]
+            if not may_lack_columns(origin):
+                named.check_all_seen(origin.path)
             return rows
         case _:
-            return [r for f in files for r in _completed(_read_parquet(f, schema), f, complete)]
+            lacks = may_lack_columns(origin)
+            check_columns(files, schema, parquet_names, lacks)
+            return [r for f in files for r in _completed(_read_parquet(f, schema, lacks), f, complete)]
+
+
+def header_of(file: File, dialect: CsvDialect) -> list[str]:
+    """The names in the header of a csv file."""
+    with opened(file, dialect.encoding) as lines:
+        first = next(csv_records(lines, dialect, file), None)
+    return [] if first is None else [(text or "").strip() for text in first[1]]
+
+
+def parquet_names(file: File) -> list[str]:
+    """The names of a parquet file's columns."""
+    import pyarrow as pa  # type: ignore[import-untyped]
+    import pyarrow.parquet as pq  # type: ignore[import-untyped]
+
+    try:
+        return list(pq.read_schema(file.path).names)
+    except (OSError, pa.ArrowException) as e:
+        raise DataError(f"{file.shown} is not a parquet file that can be read: {e}") from None
+
+
+def check_columns(
+    files: Sequence[File], schema: Schema, names_of: Callable[[File], list[str]] | None, lacks: bool
+) -> None:
+    """An error that names all files without a column for some attribute, unless files may lack columns; of one file its
+    reader says it."""
+    if len(files) < 2 or names_of is None or lacks:
+        return
+    there = {f: names_of(f) for f in files}
+    for a in schema:
+        without = [f for f, names in there.items() if names and a.name.lower() not in map(str.lower, names)]
+        if without and len(without) < len(files):
+            raise lacking(a.name, [f.shown for f in without], len(files))
+        if without:
+            raise missing(a.name, there[without[0]], without[0].shown)
 
 
 def _completed(rows: Iterable[Placed], file: File, complete: Complete | None) -> Iterator[Values]:
@@ -76,15 +120,15 @@ class Beginning:
 def read_beginning(origin: Origin, file: File, schema: Schema, most: int) -> Beginning:
     """At most so many rows of a file, read as `read_files` reads all."""
     check_nested(origin, schema)
-    named = NamedRows(schema)
+    named = NamedRows(schema, origin.option("timestampFormat", "") or None)
     placed: Iterable[Placed]
     match origin.format:
         case "csv":
             placed = read_csv(file, CsvDialect.of(origin), schema)
         case "json":
-            placed = _read_json(file, origin.option("encoding", "utf-8"), named)
+            placed = _read_json(file, origin, named)
         case _:
-            placed = _read_parquet(file, schema, most + 1)
+            placed = _read_parquet(file, schema, may_lack_columns(origin), most + 1)
     rows = list(islice(placed, most + 1))
     return Beginning(rows[:most], len(rows) > most, named.names)
 
@@ -95,8 +139,9 @@ def read_beginning(origin: Origin, file: File, schema: Schema, most: int) -> Beg
 class NamedRows:
     """Rows from objects: a value by its name in any case; what an object does not have is NULL."""
 
-    def __init__(self, schema: Schema) -> None:
+    def __init__(self, schema: Schema, times: str | None = None) -> None:
         self.schema = schema
+        self.times = times
         self._seen: set[str] = set()
         self._names: dict[str, None] = {}
 
@@ -112,7 +157,7 @@ class NamedRows:
             hint = hints.get(a.type.name, "write true or false")
             message = f"{where}: the number {value} in {a.name!r} is not a {a.type}"
             raise DataError(message, hint=hint, attribute=a.name)
-        return typed(value, a, where)
+        return typed(value, a, where, times=self.times)
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -126,19 +171,30 @@ class NamedRows:
                 raise missing(a.name, self._names, where)
 
 
-def _read_json(file: File, encoding: str, named: NamedRows) -> Iterator[Placed]:
-    with opened(file, encoding) as lines:
-        filled = ((number, text) for number, text in enumerate(lines, start=1) if text.strip())
-        for k, (number, text) in enumerate(filled, start=1):
-            where = f"{file.shown}, row {k} (line {number})"
-            try:
-                given = json.loads(text, parse_int=Number, parse_float=Number, parse_constant=Number)
-            except (ValueError, RecursionError) as e:
-                reason = e.msg if isinstance(e, json.JSONDecodeError) else "it is nested too deeply"
-                raise DataError(f"{where} is not JSON: {reason}", hint="write one object on each line") from None
-            if not isinstance(given, dict):
-                raise DataError(f"{where} is {text.strip()[:40]}, not an object", hint="write one object on each line")
-            yield where, named.row(given, where)
+def _read_json(file: File, origin: Origin, named: NamedRows) -> Iterator[Placed]:
+    """One object a line, or with multiLine a list of objects, or one."""
+    whole, sep = flag(origin, "multiLine"), origin.option("lineSep", "")
+    with opened(file, origin.option("encoding", origin.option("charset", "utf-8"))) as text:
+        lines = ["".join(text)] if whole else "".join(text).split(sep) if sep else text
+        filled = ((number, line) for number, line in enumerate(lines, start=1) if line.strip())
+        for k, (number, line) in enumerate(filled, start=1):
+            where = file.shown if whole else f"{file.shown}, row {k} (line {number})"
+            given = _loaded(line, where)
+            many = given if whole and isinstance(given, list) else [given]
+            for j, one in enumerate(many, start=1):
+                place = f"{where}, object {j}" if whole else where
+                if not isinstance(one, dict):
+                    shown = line.strip() if one is given else json.dumps(one)
+                    raise DataError(f"{place} is {shown[:40]}, not an object", hint="write one object on each line")
+                yield place, named.row(one, place)
+
+
+def _loaded(text: str, where: str) -> Any:
+    try:
+        return json.loads(text, parse_int=Number, parse_float=Number, parse_constant=Number)
+    except (ValueError, RecursionError) as e:
+        reason = e.msg if isinstance(e, json.JSONDecodeError) else "it is nested too deeply"
+        raise DataError(f"{where} is not JSON: {reason}", hint="write one object on each line") from None
 
 
 # parquet
@@ -146,17 +202,17 @@ def _read_json(file: File, encoding: str, named: NamedRows) -> Iterator[Placed]:
 _PER_MICROSECOND = {"s": (1_000_000, 1), "ms": (1_000, 1), "us": (1, 1), "ns": (1, 1_000)}
 
 
-def _read_parquet(file: File, schema: Schema, most: int | None = None) -> Iterator[Placed]:
-    import pyarrow as pa  # type: ignore[import-untyped]
-    import pyarrow.parquet as pq  # type: ignore[import-untyped]
+def _read_parquet(file: File, schema: Schema, lacks: bool = False, most: int | None = None) -> Iterator[Placed]:
+    import pyarrow as pa
+    import pyarrow.parquet as pq
 
     try:
         there = pq.read_schema(file.path).names
         names = {n.lower(): n for n in there}
         for a in schema:
-            if a.name.lower() not in names:
+            if a.name.lower() not in names and not lacks:
                 raise missing(a.name, there, file.shown)
-        wanted = [names[a.name.lower()] for a in schema]
+        wanted = [names[a.name.lower()] for a in schema if a.name.lower() in names]
         parquet = pq.ParquetFile(file.path)
         if most is None:
             table = parquet.read(columns=wanted)
@@ -165,7 +221,12 @@ def _read_parquet(file: File, schema: Schema, most: int | None = None) -> Iterat
             table = parquet.schema_arrow.empty_table() if first is None else first
     except (OSError, pa.ArrowException) as e:
         raise DataError(f"{file.shown} is not a parquet file that can be read: {e}") from None
-    columns = [list(_parquet_column(table.column(names[a.name.lower()]), a, file.shown)) for a in schema]
+    columns: list[list[Value]] = [
+        list(_parquet_column(table.column(names[a.name.lower()]), a, file.shown))
+        if a.name.lower() in names
+        else [None] * table.num_rows
+        for a in schema
+    ]
     for k, values in enumerate(zip(*columns, strict=True), start=1):
         yield f"{file.shown}, row {k}", values
 

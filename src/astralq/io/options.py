@@ -10,7 +10,11 @@ from astralq.errors import DataError, nearest
 LISTING = ("pathGlobFilter", "recursiveFileLookup", "modifiedBefore", "modifiedAfter")
 """Options that change which files of a path are read: with one of them Spark lists the files."""
 
+MISSING = "missingColumns"
+"""Our own option: whether an attribute that a file has no column for is NULL there, or an error."""
+
 _FILES = (
+    MISSING,
     *LISTING,
     *("ignoreCorruptFiles", "ignoreMissingFiles", "mergeSchema", "inferSchema", "basePath", "compression"),
     *("maxFilesPerTrigger", "maxBytesPerTrigger", "latestFirst", "fileNameOnly", "maxFileAge", "cleanSource"),
@@ -79,6 +83,22 @@ def check_option_names(origin: Origin, source: str) -> None:
                 f"{source}: the {origin.format} option {name!r} is not one of Spark's",
                 hint=hint or f"it knows {', '.join(known)}",
             )
+
+
+def flag(origin: Origin, name: str) -> bool:
+    """An option that is true or false."""
+    found = origin.option(name, "false").strip().lower()
+    if found not in ("true", "false"):
+        raise DataError(f"the option {name!r} is {found!r}", hint="give 'true' or 'false'")
+    return found == "true"
+
+
+def may_lack_columns(origin: Origin) -> bool:
+    """Whether attributes are NULL in the rows of a file that has no column for them."""
+    found = origin.option(MISSING, "error").strip().lower()
+    if found not in ("null", "error"):
+        raise DataError(f"the option {MISSING!r} is {found!r}", hint="give 'null', or leave it out")
+    return found == "null"
 
 
 def given(origin: Origin, *left_out: str) -> dict[str, str]:

@@ -20,8 +20,8 @@ READ_AS = {"nanos": "BIGINT", "unsigned": "DECIMAL(20, 0)"}
 """How Spark is asked for a column that it has no type of its own for."""
 
 
-def parquet_types(file: File, schema: Schema) -> tuple[tuple[str, str], ...]:
-    """The attributes' columns with their types, from the end of the file."""
+def parquet_types(file: File, schema: Schema, *, lacks: bool = False) -> tuple[tuple[str, str], ...]:
+    """The attributes' columns with their types, from the end of the file; void for those that it may lack."""
     import pyarrow as pa  # type: ignore[import-untyped]
     import pyarrow.parquet as pq  # type: ignore[import-untyped]
 
@@ -34,7 +34,10 @@ def parquet_types(file: File, schema: Schema) -> tuple[tuple[str, str], ...]:
     found = []
     for a in schema:
         if a.name.lower() not in there:
-            raise missing(a.name, parquet.schema_arrow.names, file.shown)
+            if not lacks:
+                raise missing(a.name, parquet.schema_arrow.names, file.shown)
+            found.append((a.name, "void"))
+            continue
         field = there[a.name.lower()]
         found.append((field.name, _arrow_type(field.type, physical.get(field.name, ""))))
     return tuple(found)

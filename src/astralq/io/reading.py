@@ -5,13 +5,14 @@ from __future__ import annotations
 import codecs
 import gzip
 import zlib
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TextIO
 
 from astralq.errors import DataError, EvaluationError, TimeError, nearest
+from astralq.expr.datetime_patterns import parser_of
 from astralq.io.exact import Number, exact
 from astralq.schema import Attribute, Value, Values, article
 
@@ -33,17 +34,27 @@ class File:
     shown: str
 
 
-def typed(value: Any, attribute: Attribute, where: str, hint: str | None = None) -> Value:
-    """The value exactly of the attribute's type, or an error that says where it is."""
+def typed(value: Any, attribute: Attribute, where: str, hint: str | None = None, times: str | None = None) -> Value:
+    """The value exactly of the attribute's type, or an error that says where it is; text is read as a time by the
+    pattern `times`, if there is one."""
     try:
+        if times is not None and attribute.type.name == "TIMESTAMP" and isinstance(value, str):
+            return _by_pattern(value, times)
         return exact(value, attribute.type)
     except (EvaluationError, TimeError):
         shown = str(value) if isinstance(value, Number) else repr(value)
         raise DataError(
             f"{where}: {shown} in {attribute.name!r} is not {article(attribute.type)} {attribute.type}",
-            hint=hint,
+            hint=hint or (f"timestampFormat is {times!r}" if attribute.type.name == "TIMESTAMP" and times else None),
             attribute=attribute.name,
         ) from None
+
+
+def _by_pattern(text: str, pattern: str) -> Value:
+    found = parser_of(pattern)(text)
+    if found is None:
+        raise EvaluationError(f"{text!r} is not written as {pattern!r}")
+    return found
 
 
 @contextmanager
@@ -88,3 +99,17 @@ def missing(name: str, there: Iterable[str], where: str) -> MissingColumnError:
         hint=nearest(name, names) if other is None else f"{SEPARATED} {other!r}: add OPTIONS (sep = {other!r})",
         attribute=name,
     )
+
+
+def lacking(name: str, files: Sequence[str], of: int) -> MissingColumnError:
+    """What to say of a column that some of several files do not have."""
+    shown = ", ".join(files[:MOST_NAMED]) + (f" and {len(files) - MOST_NAMED} more" if len(files) > MOST_NAMED else "")
+    return MissingColumnError(
+        f"{len(files)} of {of} files {'has' if len(files) == 1 else 'have'} no column {name!r}: {shown}",
+        hint="add OPTIONS (missingColumns = 'null') to read NULL there",
+        attribute=name,
+    )
+
+
+MOST_NAMED = 20
+"""How many files an error names."""

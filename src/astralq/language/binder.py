@@ -28,6 +28,7 @@ from astralq.expr.nodes import Column, Expr
 from astralq.language.bounds import keys_without_bounds, names_bounds
 from astralq.language.declarations import amount
 from astralq.language.environment import Environment
+from astralq.language.files import is_file
 from astralq.language.from_clause import FromBinder, renamed
 from astralq.language.groups import grouped, grouping_sets
 from astralq.language.joins import attached
@@ -84,7 +85,7 @@ class QueryBinder:
             case exp.SetOperation():
                 return Arranger(self.env).above(node, self._set_operation(node))
             case Item():
-                return self.from_items([node], {}).operator
+                return self.from_items([node], {}).shown
         raise ExpressionError("expected a query", hint="write SELECT … FROM …")
 
     # ---- streamers
@@ -285,7 +286,7 @@ class QueryBinder:
         result = arranged(operator, steps)
         same = [(a.name, Column(a.type, a.name)) for a in result.schema]
         more = (bounded or isinstance(scope.operator, CopyPhi)) and isinstance(items[0], exp.Star)
-        only_stars = more or all(isinstance(i, exp.Star) for i in items) or shows_places(items)
+        only_stars = more or all(isinstance(i, exp.Star) for i in items if not is_file(i)) or shows_places(items)
         return result if only_stars and list(unique) == same else Project(result, unique)
 
     def items(self, scope: Scope, node: exp.Expression, binder: ScopeBinder | None = None) -> list[Named]:

@@ -8,7 +8,7 @@ from dataclasses import fields, replace
 from sqlglot import exp
 
 from astralq.algebra.base import Operator
-from astralq.algebra.computed import FILE, MOMENT, Computed, of_type, over_stored, reads_file
+from astralq.algebra.computed import FILE, MOMENT, OF_FILE, Computed, of_type, over_stored, reads_file
 from astralq.algebra.sources import Designation, Origin, RelationSource, SensedSource, StreamSource
 from astralq.callables import PythonFunction
 from astralq.errors import AstralError, PlanError
@@ -71,6 +71,13 @@ def _type(type_: Name, dialect: str) -> Type:
         raise e.at(type_.span) from None
 
 
+def _with_file(schema: Schema, computed: Computed, origin: Origin | None) -> tuple[Schema, Computed]:
+    """With the pseudo-column _file, which rows of files have, unless an attribute has its name."""
+    if origin is None or origin.format not in ("csv", "json", "parquet") or FILE.name in schema:
+        return schema, computed
+    return Schema((*schema.attributes, FILE), schema.location), (*computed, OF_FILE)
+
+
 def _check_files(name: str, origin: Origin | None, computed: Computed) -> None:
     """Only rows of files have the name of one."""
     if reads_file(computed) and (origin is None or origin.format not in ("csv", "json", "parquet")):
@@ -118,11 +125,13 @@ def bound_to(declared: StreamDeclaration | RelationDeclaration, bind: Bind) -> S
 
 
 def stream_source(
-    declared: StreamDeclaration, dialect: str, bind_query: Callable[[exp.Expression], Operator]
+    declared: StreamDeclaration, dialect: str, bind_query: Callable[[exp.Expression], Operator], *, file: bool = False
 ) -> StreamSource | SensedSource:
-    """CREATE STREAM."""
+    """CREATE STREAM; `file`: queries name the files of its tuples."""
     schema, computed = _schema(declared.columns, dialect)
     _check_files(declared.name.text, declared.origin, computed)
+    if file and not declared.progress:
+        schema, computed = _with_file(schema, computed, declared.origin)
     heartbeat, place = None, 0
     if declared.heartbeat is not None:
         heartbeat = _attribute(schema, declared.heartbeat)
@@ -250,10 +259,12 @@ def _sensed(declared: StreamDeclaration, schema: Schema, designation: Designatio
     )
 
 
-def relation_source(declared: RelationDeclaration, dialect: str) -> RelationSource:
-    """CREATE RELATION."""
+def relation_source(declared: RelationDeclaration, dialect: str, *, file: bool = False) -> RelationSource:
+    """CREATE RELATION; `file`: queries name the files of its rows. A change is about a row of any file."""
     schema, computed = _schema(declared.columns, dialect)
     _check_files(declared.name.text, declared.origin, computed)
+    if file and declared.change is None:
+        schema, computed = _with_file(schema, computed, declared.origin)
     moment = declared.valid_from or declared.at
     return RelationSource(
         declared.name.text,

@@ -26,6 +26,7 @@ from astralq.errors import AstralError, ExpressionError, PlanError, SchemaError,
 from astralq.expr.functions import call
 from astralq.expr.nodes import TRUE, Column, Expr, inside
 from astralq.language.environment import Environment
+from astralq.language.files import hidden_file
 from astralq.language.joins import (
     asof,
     attached,
@@ -111,12 +112,14 @@ class FromBinder:
         inside_ = item.this.this if isinstance(item.this, exp.Subquery) else None
         if isinstance(inside_, Item) and not item.args.get("alias") and not item.postfixes:
             return self._parenthesised(inside_, taken)
-        operator = self._renamed(item, self.item(item))
+        file = hidden_file(item, self.env)
+        operator = self._renamed(item, self.item(item), file)
         alias = item.alias or (item.this.name if isinstance(item.this, exp.Table) else None)
-        hidden: dict[str, str] = {}
-        names = list(operator.schema.names)
+        hidden = {n: n for n in file}
+        names = [n for n in operator.schema.names if n not in file]
         if self.wants_stamps and operator.stamped:
-            operator, hidden = _with_stamps(operator, alias or "tuple")
+            operator, stamps = _with_stamps(operator, alias or "tuple")
+            hidden |= stamps
         used = set(taken or ()) | (self.outer.taken if self.outer is not None else set())
         renamed = apart(operator, used)
         new = dict(zip(operator.schema.names, renamed.schema.names, strict=True))
@@ -134,11 +137,11 @@ class FromBinder:
         ]
         return Scope(operator, entries, self.outer, [(n, new[a]) for n, a in scope.columns])
 
-    def _renamed(self, item: Item, operator: Operator) -> Operator:
-        """FROM item AS alias(a, b, …) gives the attributes new names."""
+    def _renamed(self, item: Item, operator: Operator, hidden: list[str]) -> Operator:
+        """FROM item AS alias(a, b, …) gives the attributes new names, but for what is hidden behind them."""
         alias = item.args.get("alias")
         columns = [c.name for c in alias.args.get("columns") or []] if alias is not None else []
-        return renamed(operator, columns, item.alias) if columns else operator
+        return renamed(operator, [*columns, *hidden], item.alias) if columns else operator
 
     def item(self, item: Item) -> Operator:
         """The operator of an item with its windows and past states."""

@@ -9,7 +9,7 @@ from astralq.algebra.asof import AsofJoin
 from astralq.algebra.base import Kind, Operator
 from astralq.algebra.bounds import WindowBounds, windows_of
 from astralq.algebra.callables import functions_of
-from astralq.algebra.computed import MOMENT
+from astralq.algebra.computed import FILE, MOMENT, OF_FILE
 from astralq.algebra.domain import AtInstant, Domain, Floor, Shift
 from astralq.algebra.evaluations import RStreamOnEvaluation
 from astralq.algebra.functions import Affine, Formula
@@ -87,7 +87,7 @@ class Printer:
         match op:
             case Select():
                 self._regions(op)
-                return f"SELECT * FROM {self.item(op.child)} WHERE {op.condition}"
+                return f"SELECT {_star(op.child)} FROM {self.item(op.child)} WHERE {op.condition}"
             case Project():
                 self._regions(op)
                 items = _items(op.items)
@@ -97,15 +97,15 @@ class Printer:
             case WindowBounds():
                 return self._with_bounds(op)
             case Distinct():
-                return f"SELECT DISTINCT * FROM {self.item(op.child)}"
+                return f"SELECT DISTINCT {_star(op.child)} FROM {self.item(op.child)}"
             case OrderBy():
                 self._regions(op)
-                return f"SELECT * FROM {self.item(op.child)} ORDER BY {sort_text(op.keys)}"
+                return f"SELECT {_star(op.child)} FROM {self.item(op.child)} ORDER BY {sort_text(op.keys)}"
             case Limit() if not op.last:
                 return self._limit(op)
             case Product() | StreamProduct() | WindowsProduct():
                 left, right = op.children
-                return f"SELECT * FROM {self.item(left)}, {self.item(right)}"
+                return f"SELECT * FROM {self._side(left)}, {self._side(right)}"
             case Join() | StreamJoin():
                 left, right = op.children
                 return self._joined(left, _JOINS[op.how], right, f"ON {op.condition}")
@@ -134,12 +134,16 @@ class Printer:
                 return f"RSTREAM({self.query(op.child)}) ON EVALUATION"
         if not isinstance(op, _ITEMS):
             raise _no_form(op)
-        return f"SELECT * FROM {self.item(op)}"
+        return f"SELECT {_star(op)} FROM {self.item(op)}"
+
+    def _side(self, op: Operator) -> str:
+        """An item of which * shows all attributes."""
+        return f"({self.query(op)})" if _hides_file(op) else self.item(op)
 
     def _limit(self, op: Limit) -> str:
         """LIMIT where that says it; else ROW_NUMBER(), in QUALIFY or as an attribute."""
         self._regions(op)
-        item, per = self.item(op.child), ", ".join(map(str, op.per))
+        item, per = self._side(op.child), ", ".join(map(str, op.per))
         if op.rank is None and not op.order and (op.count is not None or not op.per):
             count = "" if op.count is None else f" LIMIT {op.count}"
             skip = f" OFFSET {op.skip}" if op.skip or op.count is None else ""
@@ -157,7 +161,7 @@ class Printer:
         return f"SELECT *{shown} FROM {item}" + (f" QUALIFY {condition}" if condition else "")
 
     def _joined(self, left: Operator, join: str, right: Operator, condition: str) -> str:
-        return f"SELECT * FROM {self.item(left)} {join} {self.item(right)} {condition}"
+        return f"SELECT * FROM {self._side(left)} {join} {self._side(right)} {condition}"
 
     def _group_by(self, op: GroupBy) -> str:
         items = _items((*op.keys, *op.aggregates))
@@ -221,7 +225,7 @@ class Printer:
                     return f"{self.item(op.child)} AT LAST BATCH OF {self.item(op.other)}"
                 past = f"{self.item(op.child)} {_past(op)}"
                 # A comma behind DURING would begin another interval.
-                return f"(SELECT * FROM {past})" if op.transform_ == Shift(Duration(0)) else past
+                return f"(SELECT {_star(op)} FROM {past})" if op.transform_ == Shift(Duration(0)) else past
         return f"({self.query(op)})"
 
     def _window(self, spec: WindowSpec) -> str:
@@ -290,7 +294,7 @@ class Printer:
         columns = ", ".join(
             f"{quoted(a.name)} {a.type}" + (f" AS ({computed[a.name]})" if a.name in computed else "")
             for a in shown
-            if a.name != MOMENT
+            if a.name not in (MOMENT, FILE.name) or (a.name == FILE.name and a.name not in computed)
         )
         kind = "RELATION" if isinstance(source, RelationSource) else "STREAM"
         parts = [f"CREATE {kind} {quoted(source.name)} ({columns})"]
@@ -308,6 +312,18 @@ class Printer:
                 parts += [*_origin(source.origin), *_relation_clauses(source)]
         self._declare(source.name, source, " ".join(parts))
         return quoted(source.name)
+
+
+def _hides_file(op: Operator) -> bool:
+    """Whether * does not show the pseudo-column _file that the operator has as an attribute."""
+    while isinstance(op, Window | Scan | TimeWindows | RowWindows | Spread | Domain | Tick):
+        op = op.child
+    return isinstance(op, StreamSource | RelationSource) and OF_FILE in op.computed
+
+
+def _star(op: Operator) -> str:
+    """All attributes of an item."""
+    return f"*, {FILE.name}" if _hides_file(op) else "*"
 
 
 def _origin(origin: Origin | None) -> list[str]:

@@ -9,6 +9,8 @@ from sqlglot import exp
 
 from astralq.algebra.base import STAMP, Operator
 from astralq.algebra.bounds import the_window
+from astralq.algebra.computed import FILE
+from astralq.algebra.relational import Project
 from astralq.algebra.retention import window_below
 from astralq.algebra.session_bounds import BOUNDS
 from astralq.algebra.windows import range_of
@@ -73,6 +75,13 @@ class Scope:
         return [c for e in self.entries for c in e.columns] if self.star is None else self.star
 
     @property
+    def shown(self) -> Operator:
+        """What * shows, as an operator."""
+        if len(self.columns) == len(self.operator.schema):
+            return self.operator
+        return Project(self.operator, tuple((n, Column(self.schema[a].type, a)) for n, a in self.columns))
+
+    @property
     def taken(self) -> set[str]:
         """The names of attributes that must not be used again, in lower case."""
         own = {n.lower() for n in self.operator.schema.names}
@@ -123,6 +132,11 @@ class Scope:
             aliases = [e.alias for e in self.entries if e.alias is not None]
             return SchemaError(f"{qualifier!r} is not in FROM", hint=nearest(qualifier, aliases))
         names = [n for e in self._entries(qualifier) for n, _ in e.columns]
+        if name.lower() == FILE.name:
+            return SchemaError(
+                f"{FILE.name} is there only for tuples of a source FROM csv, json or parquet",
+                hint="behind a query or a view it has to be selected: SELECT *, _file FROM …",
+            )
         if name.lower() in PSEUDO:
             return SchemaError(
                 f"{name} is there only for tuples of a stream", hint="use it before joining or aggregating them"

@@ -13,6 +13,7 @@ from astralq.errors import AstralError, PlanError, Span, nearest
 from astralq.language.binder import QueryBinder
 from astralq.language.declarations import amount, bound_to, function, region, relation_source, stream_source
 from astralq.language.environment import Environment
+from astralq.language.files import names_file
 from astralq.language.from_clause import BrokenNameError
 from astralq.language.grammar import parse
 from astralq.language.syntax import (
@@ -98,6 +99,7 @@ class _Reader:
         self.declared: list[str] = []
         self.asked = 0
         self.only: int | None = None  # the number of the one query that is wanted
+        self.file = False  # whether queries name the files of tuples
         self.queries: list[Statement] = []
         self.sources: list[Declared] = []
         self.functions: list[tuple[PythonFunction, Span]] = []
@@ -157,9 +159,9 @@ class _Reader:
         declared = declared if bind is None else bound_to(declared, bind)
         try:
             source: Operator = (
-                stream_source(declared, dialect, lambda query: QueryBinder(self.env).bind(query))
+                stream_source(declared, dialect, lambda query: QueryBinder(self.env).bind(query), file=self.file)
                 if isinstance(declared, StreamDeclaration)
-                else relation_source(declared, dialect)
+                else relation_source(declared, dialect, file=self.file)
             )
         except AstralError as e:
             raise e.at(declared.name.span) from None
@@ -235,6 +237,7 @@ def read_script(
     ]
     reader = _Reader(text, dialect, given or {}, binds, str((folder or Path()).resolve()))
     reader.only = only
+    reader.file = any(names_file(s.query) for s in statements if isinstance(s, QueryStatement | ViewDeclaration))
     statements += outside
     for statement in statements:
         try:

@@ -37,7 +37,7 @@ from astralq.timeline import Duration, Instant, duration
 Source = StreamSource | RelationSource
 Read = Callable[[DataFrame, int], DataFrame]
 
-OURS = ("idle", "value", "sep")
+OURS = ("idle", "value", "sep", "timestampformat", "nullvalue")
 """Options of Kafka and rate sources that are ours, and are not handed to Spark."""
 
 _AGE = "36500d"
@@ -246,13 +246,14 @@ def _kafka(spark: SparkSession, source: Source, origin: Origin) -> tuple[DataFra
     def read(df: DataFrame, batch: int) -> DataFrame:
         # Ordered by partition, then by offset.
         numbered = df.withColumn("_n", col("partition").cast("bigint") * lit(2**48) + col("offset"))
-        return completed_with_problems(source, _lines(numbered, source.stored, form, sep))
+        return completed_with_problems(source, _lines(numbered, source.stored, form, sep, origin))
 
     return stream, read
 
 
-def _lines(df: DataFrame, schema: Schema, form: str, sep: str) -> DataFrame:
+def _lines(df: DataFrame, schema: Schema, form: str, sep: str, origin: Origin) -> DataFrame:
     """Parses lines of text into rows, each with its problem if it has one."""
+    times, null = origin.option("timestampFormat", "") or None, origin.option("nullValue", "")
     names = [f"_v{k}" for k in range(len(schema))]
     if form == "json":
         fields = ", ".join(f"`{a.name}`: STRING" for a in schema)
@@ -262,14 +263,14 @@ def _lines(df: DataFrame, schema: Schema, form: str, sep: str) -> DataFrame:
         values = {n: col("_r").getField(a.name) for n, a in zip(names, schema, strict=True)}
     else:
         fields = ", ".join([*(f"{n} STRING" for n in names), "_bad STRING"])
-        options = {"mode": "PERMISSIVE", "columnNameOfCorruptRecord": "_bad", "sep": sep}
+        options = {"mode": "PERMISSIVE", "columnNameOfCorruptRecord": "_bad", "sep": sep, "nullValue": null}
         record = F.from_csv(col("_line"), fields, options)
         one = F.when(record["_bad"].isNull(), record)
         wrong = f"is not {len(schema)} values"
         values = {n: col("_r").getField(n) for n in names}
     rows = df.withColumn("_r", one).withColumns({"_there": col("_r").isNotNull()}).withColumns(values)
     shown = F.concat(lit("'"), F.substring("_line", 1, 200), lit(f"' {wrong}"))
-    typed = [of_text(col(n), a) for n, a in zip(names, schema, strict=True)]
+    typed = [of_text(col(n), a, times) for n, a in zip(names, schema, strict=True)]
     reading = Reading(rows, typed, [(~sure(col("_there")), shown)])
     kept = [c for c in ("_n",) if c in df.columns]
     return reading.with_problems(schema, kept)

@@ -11,7 +11,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from functools import reduce
+from functools import partial, reduce
 from pathlib import Path
 from typing import Any
 
@@ -26,7 +26,8 @@ from astralq.io.declared import check_jdbc, check_visible, listed_by_spark, stor
 from astralq.io.exact import check_nested
 from astralq.io.files import called, described, find_files
 from astralq.io.files import completed as completed_rows
-from astralq.io.options import LISTING, charset, check_option_names, given
+from astralq.io.formats import check_columns, header_of, parquet_names
+from astralq.io.options import LISTING, charset, check_option_names, given, may_lack_columns
 from astralq.io.parquet import READ_AS, parquet_types
 from astralq.io.reading import File, missing, opened
 from astralq.schema import Schema
@@ -167,22 +168,26 @@ def _csv(spark: SparkSession, origin: Origin, place: _Place, schema: Schema) -> 
     if not dialect.header:
         yield _csv_reading(spark, origin, place, schema, (len(schema), tuple(range(len(schema)))))
     elif place.files:
+        check_columns(place.files, schema, partial(header_of, dialect=dialect), dialect.lacks)
         headers = [_header(f, dialect, schema) for f in place.files]
         for header, part in _grouped(place, headers):
             yield _csv_reading(spark, origin, part, schema, header)
     else:
         names = spark.read.options(**_lines_options(origin), enforceSchema="false").csv(list(place.paths)).columns
         fields = next(csv_text.csv_records(names[:1], dialect, File(Path(place.shown), place.shown)), None)
-        positions = csv_text.csv_columns(fields, schema, File(Path(place.shown), place.shown))
+        positions = csv_text.csv_columns(fields, schema, File(Path(place.shown), place.shown), lacks=dialect.lacks)
         assert fields is not None
         yield _csv_reading(spark, origin, place, schema, (len(fields[1]), tuple(positions)), checked=True)
 
 
-def _header(file: File, dialect: csv_text.CsvDialect, schema: Schema) -> tuple[int, tuple[int, ...]]:
-    """How many columns a file has, and which are the attributes'."""
+Layout = tuple[int, tuple[int | None, ...]]
+"""How many columns a file has, and which are the attributes'; None for those that it lacks."""
+
+
+def _header(file: File, dialect: csv_text.CsvDialect, schema: Schema) -> Layout:
     with opened(file, dialect.encoding) as lines:
         fields = next(csv_text.csv_records(lines, dialect, file), None)
-        positions = csv_text.csv_columns(fields, schema, file)
+        positions = csv_text.csv_columns(fields, schema, file, lacks=dialect.lacks)
     assert fields is not None
     return len(fields[1]), tuple(positions)
 
@@ -205,7 +210,7 @@ def _csv_reading(
     origin: Origin,
     place: _Place,
     schema: Schema,
-    layout: tuple[int, tuple[int, ...]],
+    layout: Layout,
     checked: bool = False,
 ) -> Reading:
     """One order of columns; where the model has not seen every header, Spark checks that they are alike."""
@@ -237,22 +242,23 @@ def _csv_reading(
             lines = lines.schema("_line STRING")
         read = lines.options(enforceSchema=str(not checked).lower()).csv(list(place.paths))
         frame = read.select(_named(read, read.columns[0]).alias("_line"), F.col("_metadata.file_path").alias(FILE))
-        text = ", ".join(f"{f} STRING" for f in (*fields, "_end", "_bad"))
-        record = F.from_csv(F.concat("_line", F.lit(dialect.sep + _CLOSED)), text, options)
+        permissive = dialect.mode == "PERMISSIVE"  # a line with too few values would have the closing one among them
+        text = ", ".join(f"{f} STRING" for f in (*fields, *([] if permissive else ["_end"]), "_bad"))
+        line = F.col("_line") if permissive else F.concat("_line", F.lit(dialect.sep + _CLOSED))
+        record = F.from_csv(line, text, options)
         # Through explode, so that the optimizer does not parse a line once for each use of its values.
         frame = frame.select("_line", FILE, F.explode_outer(F.array(record)).alias("_r"))
         frame = frame.select("_line", FILE, "_r.*")
         checks = []
     malformed = F.col("_bad").isNotNull()
     shown = F.col("_bad" if dialect.multi_line else "_line")
-    mode = origin.option("mode", "FAILFAST").upper()
-    if mode == "DROPMALFORMED":
+    if dialect.mode == "DROPMALFORMED":
         frame = frame.where(~malformed)
-    elif mode != "PERMISSIVE":
+    elif dialect.mode != "PERMISSIVE":
         message = F.concat(F.lit(": '"), F.substring(shown, 1, 200), F.lit(f"' is not {count} values"))
         checks.append((malformed, message))
-    times = origin.option("timestampFormat", "") or None
-    values = [of_text(F.col(fields[p]), a, times, decoded=True) for a, p in zip(schema, positions, strict=True)]
+    texts = [F.lit(None).cast("string") if p is None else F.col(fields[p]) for p in positions]
+    values = [of_text(text, a, dialect.times, decoded=True) for a, text in zip(schema, texts, strict=True)]
     return Reading(frame, values, checks)
 
 
@@ -278,7 +284,7 @@ def _json(spark: SparkSession, origin: Origin, place: _Place, schema: Schema, *,
     if encoding != "UTF-8":
         frame = frame.withColumn("_line", F.decode(F.col("_line").cast("binary"), encoding))
     frame = frame.where(F.trim("_line") != "")
-    spelt = _spelling(frame, schema, None if lenient else place.shown, whole)
+    spelt = _spelling(frame, schema, None if lenient or may_lack_columns(origin) else place.shown, whole)
     exact = [a for a in schema if a.type.name == "DECIMAL" and not lenient]
     types = {a: str(a.type).replace(", ", ",") if a in exact else text_type(a.type) for a in schema}
     struct = ", ".join(
@@ -340,8 +346,10 @@ def _spelling(frame: DataFrame, schema: Schema, shown: str | None, whole: bool) 
 def _parquet(spark: SparkSession, origin: Origin, place: _Place, schema: Schema, keep_file: bool) -> Iterator[Reading]:
     """One reading for each set of types among the files: Spark would read a missing column as NULL."""
     reader = spark.read.options(**given(origin))
+    lacks = may_lack_columns(origin)
     if place.files:
-        for types, part in _grouped(place, [parquet_types(f, schema) for f in place.files]):
+        check_columns(place.files, schema, parquet_names, lacks)
+        for types, part in _grouped(place, [parquet_types(f, schema, lacks=lacks) for f in place.files]):
             for a, (_, type_) in zip(schema, types, strict=True):
                 of_column(F.lit(None), type_, a, part.shown)  # refuses what Spark may have no name for
             read = ", ".join(f"`{name}` {READ_AS.get(type_, type_)}" for name, type_ in types if type_ != "void")
@@ -354,7 +362,11 @@ def _parquet(spark: SparkSession, origin: Origin, place: _Place, schema: Schema,
         nanos = "NANOS" in str(e)
         hint = "set spark.sql.legacy.parquet.nanosAsLong, and declare it BIGINT" if nanos else None
         raise DataError(f"{place.shown} cannot be read: {str(e).splitlines()[0]}", hint=hint) from None
-    yield _columns_reading(frame, dict(frame.dtypes), schema, place.shown, keep_file=keep_file)
+    types = dict(frame.dtypes)
+    if lacks:
+        there = {n.lower() for n in types}
+        types |= {a.name: "void" for a in schema if a.name.lower() not in there}
+    yield _columns_reading(frame, types, schema, place.shown, keep_file=keep_file)
 
 
 def _columns_reading(
