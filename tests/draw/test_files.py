@@ -178,16 +178,6 @@ def test_data_that_are_not_there_are_an_error_of_the_file(tmp_path: Path) -> Non
     assert refused(str(file), "--out", "p.svg").startswith(f"{file}: there is no file 's.csv' for the stream s; tried ")
 
 
-def test_too_much_data_are_an_error_of_the_file(tmp_path: Path) -> None:
-    (tmp_path / "s.csv").write_text("".join(f"{k},{k}\n" for k in range(5001)))
-    file = tmp_path / "q.aql"
-    file.write_text("CREATE STREAM s (v INT, ts INT) FROM csv 's.csv' TIMESTAMP BY ts UNIT SECONDS; SELECT v FROM s;")
-    assert refused(str(file), "--out", "p.svg") == (
-        f"{file}: the stream s has 5,001 tuples, more than the 5,000 that a picture is computed from\n"
-        "  hint: draw a part of them: --until T ends it earlier, START AT begins it later\n"
-    )
-
-
 def test_a_picture_never_replaces_what_it_is_drawn_from(tmp_path: Path) -> None:
     (tmp_path / "s.svg").write_text("1,1\n")
     file = tmp_path / "q.aql"

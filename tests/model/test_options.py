@@ -87,7 +87,7 @@ def test_all_files_that_lack_a_column_are_told(tmp_path: Path) -> None:
     with pytest.raises(DataError) as refused:
         read_sources(relation("k INT, v INT", "csv", "*.csv", header="true"), tmp_path)
     assert str(refused.value) == (
-        "2 of 3 files have no column 'v': b.csv, c.csv\n"
+        "2 of 3 files have no column 'v': b.csv, c.csv; the columns of b.csv are k\n"
         "  hint: add OPTIONS (missingColumns = 'null') to read NULL there"
     )
     lenient = relation("k INT, v INT", "csv", "*.csv", header="true", missingColumns="null")

@@ -245,7 +245,9 @@ def test_files_with_different_headers_are_read_by_name(spark: SparkSession, tmp_
     source = relation(KV, "csv", "day", header="true")
     assert alike(rows(spark, source, tmp_path)) == [(1, 2.0), (3, 4.0)]
     (tmp_path / "day" / "c.csv").write_text("k,w\n5,6\n")
-    assert refused(spark, source, tmp_path).startswith("day/c.csv has no column 'v'")
+    assert refused(spark, source, tmp_path).startswith(
+        "1 of 3 files has no column 'v': day/c.csv; the columns of day/c.csv are "
+    )
 
 
 @pytest.mark.parametrize("multi_line", ["false", "true"])
@@ -274,7 +276,10 @@ def test_a_time_can_have_a_format(spark: SparkSession, tmp_path: Path) -> None:
     source = csv(tmp_path, "01/01/1970 00:00:05\n", "ts TIMESTAMP", timestampFormat="dd/MM/yyyy HH:mm:ss")
     assert rows(spark, source, tmp_path) == [(sec(5),)]
     source = csv(tmp_path, "1970-01-01\n", "ts TIMESTAMP", timestampFormat="dd/MM/yyyy HH:mm:ss")
-    assert refused(spark, source, tmp_path) == "r.csv: '1970-01-01' in 'ts' is not a TIMESTAMP"
+    assert refused(spark, source, tmp_path) == (
+        "r.csv, row 1 (line 1): '1970-01-01' in 'ts' is not a TIMESTAMP\n"
+        "  hint: timestampFormat is 'dd/MM/yyyy HH:mm:ss'"
+    )
 
 
 def test_who_asks_for_it_gets_malformed_rows_left_out(spark: SparkSession, tmp_path: Path) -> None:

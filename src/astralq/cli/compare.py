@@ -14,11 +14,11 @@ from astralq.compare.comparison import Answered, Asked, compare
 from astralq.compare.systems import System, systems
 from astralq.draw.clock import Clock
 from astralq.draw.collect import Collector
-from astralq.draw.limits import check_evaluations, readable, received
+from astralq.draw.limits import ends, evaluations_end, listed, readable, received
 from astralq.draw.picture import Picture, check_suffix
 from astralq.draw.scene import Lane, Panel, Scene
 from astralq.draw.words import shortened
-from astralq.errors import AstralError
+from astralq.errors import AstralError, DataError
 from astralq.io.files import read_sources
 from astralq.language.script import Statement, read_script
 from astralq.model.run import prepare
@@ -47,9 +47,11 @@ class Comparisons:
 
     def _asked(self, query: Statement) -> Asked:
         with errors_of(self.source.file, query):
-            data = received(query.operator, read_sources(query.operator, self.source.folder), query.t0, self.until)
+            read = read_sources(query.operator, self.source.folder)
+            _check_size(ends(query.operator, read, query.t0, self.until)[1])
+            data = received(query.operator, read, query.t0, self.until)
             asked = Asked(query.operator, {}, data, query.t0, self.until)
-            check_evaluations(query.operator, prepare(query.operator, data, query.t0, self.until).ctx)
+            _check_size(evaluations_end(query.operator, prepare(query.operator, data, query.t0, self.until).ctx)[1])
         dialects = {s: self._in_dialect(s, query.number) for s in self.systems if s.dialect is not None}
         return replace(asked, dialects=dialects)
 
@@ -103,6 +105,15 @@ class Comparisons:
             path.write_bytes(contents)
 
         return write
+
+
+def _check_size(gone: Sequence[str]) -> None:
+    """An error if the model would compute for too long: what would have to be left out."""
+    if gone:
+        raise DataError(
+            f"too much to compare: {listed(gone)} would have to be left out",
+            hint="compare a part of them: --until T ends it earlier, START AT begins it later",
+        )
 
 
 def _named(lane: Lane, name: str) -> Lane:

@@ -12,7 +12,7 @@ from astralq.draw.canvas import Canvas
 from astralq.draw.lanes import DOT_STYLES, MARKERS
 from astralq.draw.maps import unwrapped
 from astralq.draw.scene import Line, Map, Track
-from astralq.draw.style import BLUE, INK, ORANGE, RULE, SKY, SMALL, VERMILION, WIDTH, line_height, text_width
+from astralq.draw.style import BLUE, INK, ORANGE, RULE, SKY, SMALL, SOFT, VERMILION, WIDTH, line_height, text_width
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -227,24 +227,44 @@ def direction(way: Sequence[tuple[float, float]], point: tuple[float, float]) ->
     return math.degrees(math.atan2(y2 - y1, x2 - x1))
 
 
+def named_by(shown: Map) -> str | None:
+    """The attribute that all objects of a map are named by: it is said once, and not at each of them."""
+    named = {t.name.partition(" = ")[0] if t.name.count(" = ") == 1 else "" for t in shown.tracks if t.name}
+    only = named.pop() if len(named) == 1 else ""
+    return only or None
+
+
 def _name_tracks(axes: Axes, paper: Sheet) -> None:
-    """The name of each object at the end of its track, beside its last place, where it covers no other name."""
+    """The name of each object at the end of its track, beside its last place, where it covers neither another name nor
+    a place; those that find no room are left out, and counted."""
     x1, x2, y1, y2 = paper.limits
-    taken: list[Box] = []
-    for track in (t for t in paper.map.tracks if t.name):
-        end = track.places[-1]
-        x, y = paper.inches(end.x, end.y)
-        width, height = text_width(track.name, SMALL), line_height(SMALL)
-        sides = [(dx, dy) for dy in (0.1, -0.1, 0.24, -0.24) for dx in (0.09, -0.09 - width)]
+    by = named_by(paper.map)
+    tracks = [t for t in paper.map.tracks if t.name]
+    points = [paper.inches(p.x, p.y) for t in paper.map.tracks for p in t.places]
+    taken: list[Box] = [(x - DOT, x + DOT, y - DOT, y + DOT) for x, y in points]
+    left_out = 0
+    for track in tracks:
+        name = track.name if by is None else track.name.partition(" = ")[2]
+        x, y = paper.inches(track.places[-1].x, track.places[-1].y)
+        width, height = text_width(name, SMALL), line_height(SMALL)
+        sides = [(dx, dy) for dy in (0.1, -0.1, 0.0, 0.24, -0.24) for dx in (0.09, -0.09 - width, -width / 2)]
         boxes = [(x + dx, x + dx + width, y + dy - height / 2, y + dy + height / 2) for dx, dy in sides]
-        free = (b for b in boxes if b[0] >= 0 and b[1] <= paper.width and not any(_overlap(b, t) for t in taken))
-        box = next(free, None)
-        if box is not None:
-            taken.append(box)
-            place = (x1 + box[0] / paper.width * (x2 - x1), y1 + (box[2] + box[3]) / 2 / paper.height * (y2 - y1))
-            axes.text(
-                *place, track.name, fontsize=SMALL, color=INK, ha="left", va="center", zorder=6, path_effects=_halo()
-            )
+        inside = (b for b in boxes if b[0] >= 0 and b[1] <= paper.width and b[2] >= 0 and b[3] <= paper.height)
+        box = next((b for b in inside if not any(_overlap(b, t) for t in taken)), None)
+        if box is None:
+            left_out += 1
+            continue
+        taken.append(box)
+        place = (x1 + box[0] / paper.width * (x2 - x1), y1 + (box[2] + box[3]) / 2 / paper.height * (y2 - y1))
+        axes.text(*place, name, fontsize=SMALL, color=INK, ha="left", va="center", zorder=6, path_effects=_halo())
+    if left_out:
+        words = f"{left_out} of {len(tracks)} names have no room"
+        soft: dict[str, Any] = {"fontsize": SMALL, "color": SOFT, "style": "italic", "path_effects": _halo()}
+        axes.text(0.99, 0.02, words, transform=axes.transAxes, ha="right", va="bottom", zorder=6, **soft)
+
+
+DOT = 0.03
+"""Half of the room that a place takes, in inches."""
 
 
 def _overlap(a: Box, b: Box) -> bool:

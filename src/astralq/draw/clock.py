@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from functools import cached_property
 
-from astralq.timeline import Instant, instant, to_datetime
+from astralq.timeline import Duration, Instant, instant, to_datetime
 
 SECOND = 1_000_000
 MINUTE, HOUR, DAY = 60 * SECOND, 3600 * SECOND, 86_400 * SECOND
@@ -24,6 +24,15 @@ _MONTHS = (1, 2, 3, 6, *(12 * m * 10**k for k in range(4) for m in (1, 2, 5)))
 
 _SMALL = Instant(1_000_000 * SECOND)
 """Times before this are taken for plain seconds: nobody measured in the first days of 1970."""
+
+
+def round_step(least: int) -> Duration:
+    """The least round length of time that is not shorter.
+
+    >>> round_step(50 * MINUTE) == HOUR
+    True
+    """
+    return Duration(next((s for s in _STEPS if s >= least), -(-least // DAY) * DAY))
 
 
 @dataclass(frozen=True)

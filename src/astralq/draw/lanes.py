@@ -9,7 +9,7 @@ from typing import Any
 
 from astralq.draw.canvas import Canvas
 from astralq.draw.pack import pack
-from astralq.draw.scene import Bar, BarLane, Dot, DotLane, Held, Lane, Span, SpanLane
+from astralq.draw.scene import Bar, BarLane, CountLane, Dot, DotLane, Held, Lane, Span, SpanLane
 from astralq.draw.style import (
     BLUE,
     EDGE,
@@ -29,6 +29,7 @@ from astralq.draw.style import (
     text_width,
     wrapped,
 )
+from astralq.timeline import Instant, format_duration
 
 PITCH = 0.115
 BATCH_GAP = 0.07
@@ -49,6 +50,9 @@ ANSWERS = 14
 
 STAIRS = 10
 """Up to so many windows each have a row of their own."""
+
+COUNTED = 0.42
+"""How high the bar of the most tuples is."""
 
 ROW = 0.19
 LABELS = 3
@@ -115,10 +119,13 @@ def drawer(lane: Lane, canvas: Canvas, *, repeated: bool = False) -> LaneDrawer:
             return Bars(lane, canvas, repeated=repeated)
         case SpanLane():
             return Spans(lane)
+        case CountLane():
+            return Counts(lane)
 
 
-def _columns(lane: DotLane | SpanLane) -> Heading:
-    return Heading(lane.name, f"({', '.join(lane.columns)})" if lane.columns else "", lane.is_answer)
+def _columns(lane: DotLane | SpanLane | CountLane) -> Heading:
+    bold = not isinstance(lane, CountLane) and lane.is_answer
+    return Heading(lane.name, f"({', '.join(lane.columns)})" if lane.columns else "", bold)
 
 
 # Tuples
@@ -210,6 +217,29 @@ class Dots(LaneDrawer):
                 if self.labels[k]:
                     canvas.line(x, base - 0.06, x, y + 0.06, "#d0d0d0", 0.6, zorder=1)
                 canvas.text(self.middles[k], y, stack[0].label, size=SMALL, ha="center")
+
+
+class Counts(LaneDrawer):
+    """How many tuples there are in each period, as bars side by side."""
+
+    def __init__(self, lane: CountLane) -> None:
+        self.lane = lane
+        self.heading = _columns(lane)
+        self.height = max(self.heading.height, COUNTED + 0.05 + line_height(SMALL)) + 2 * PAD
+
+    def draw(self, canvas: Canvas, top: float) -> None:
+        self.heading.draw(canvas, top + PAD)
+        base = top + self.height - PAD
+        most = max(n for _, n in self.lane.counts)
+        for t, n in self.lane.counts:
+            x1, x2 = canvas.x(t), canvas.x(Instant(t + self.lane.every))
+            gap = 0.15 * (x2 - x1)
+            height = max(0.015, COUNTED * n / most)
+            canvas.box(x1, base - height / 2, max(x2 - gap, x1 + 0.01), height, SKY)
+        canvas.line(0, base, WIDTH, base, "#d0d0d0", 0.8, zorder=1)
+        words = f"tuples in each {format_duration(self.lane.every).lower()}, at most {most:,}"
+        canvas.text(EDGE, top + PAD + line_height(SMALL) / 2, words, size=SMALL, color=SOFT)
+        canvas.use("count")
 
 
 def _stacks(dots: Iterable[Dot], canvas: Canvas) -> list[list[Dot]]:

@@ -88,6 +88,7 @@ def entries(end: str) -> dict[str, tuple[str, Draw]]:
         "dot BEFORE": ("tuple no longer held", _dot(Held.BEFORE)),
         "dot NEVER": ("tuple in no window so far", _dot(Held.NEVER)),
         "dot PLAIN": ("tuple", _dot(Held.PLAIN)),
+        "count": ("tuples, counted", _box(SKY)),
         "batch": ("tuples of one batch", _batch),
         "window": ("what a window spans", _box(PALE_ORANGE)),
         "window last": ("what the last window spans", _box(ORANGE)),

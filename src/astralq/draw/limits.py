@@ -1,7 +1,8 @@
-"""How much a picture can show: refuses what the model would work on for ever, and leaves out what nobody could read."""
+"""How much a picture can show: it ends before the model would work for ever, and leaves out what nobody could read."""
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from typing import Any
@@ -10,13 +11,13 @@ from astralq.algebra.base import Operator
 from astralq.algebra.schedules import Measure, Periodic, TimeOfDay
 from astralq.algebra.sources import SensedSource, StartedAt, StreamSource
 from astralq.algebra.windows import Window
-from astralq.draw.clock import SECOND, Clock
-from astralq.draw.scene import BarLane, DotLane, Lane, Scene, Span, SpanLane
+from astralq.draw.clock import SECOND, Clock, round_step
+from astralq.draw.scene import BarLane, CountLane, DotLane, Lane, Scene, Span, SpanLane
 from astralq.draw.words import several
 from astralq.errors import DataError
 from astralq.io.progress import Stamped, WithHeartbeats
 from astralq.model.sources import Data, receive
-from astralq.model.values import Context, Stream
+from astralq.model.values import Context, Stream, StreamTuple
 from astralq.timeline import Instant
 
 TUPLES = 5_000
@@ -30,45 +31,72 @@ BARS = 40
 OVERLAPS = 10
 LINES = 24
 PARTS = 8
-HINT = "draw a part of them: --until T ends it earlier, START AT begins it later"
+PERIODS = 120
+"""So many periods tuples are counted in, where they are too many to be told apart."""
 
 
-def received(query: Operator, data: Data, t0: Instant | None, until: Instant | None) -> Data:
-    """The data that matter up to an end, or an error if they are too many."""
-    found: dict[str, Any] = dict(data)
-    own_start = any(isinstance(op, StartedAt) for op in query.walk())
+def ends(query: Operator, data: Data, t0: Instant | None, until: Instant | None) -> tuple[Instant | None, list[str]]:
+    """Where a picture has to end for the model to compute it: what comes later changes nothing before it. And what is
+    left out by that, in words."""
+    end, notes = until, []
     for op in query.walk():
         match op:
             case StreamSource() if op.name in data:
-                stream = receive(op, data[op.name])  # type: ignore[arg-type]
-                # What comes after the end changes nothing before it; what comes before t0 is not looked at.
-                kept = [s for s in stream.tuples if until is None or s.t <= until]
-                if t0 is not None and not own_start:
-                    kept = [s for s in kept if s.t >= t0]
-                if len(kept) > TUPLES:
-                    raise DataError(
-                        f"the stream {op.name} has {several(len(kept), 'tuple')}, more than the "
-                        f"{TUPLES:,} that a picture is computed from",
-                        hint=HINT,
-                    )
-                given = data[op.name]
-                found[op.name] = Stream.of((s.batch, s.values) for s in kept)
-                if isinstance(given, WithHeartbeats):
-                    rows = Stamped(tuple((s.t, s.i, s.values) for s in kept))
-                    found[op.name] = WithHeartbeats(rows, given.heartbeats)
+                times = [s.t for s in _kept(op, query, data, t0, until)]
+                if len(times) > TUPLES:
+                    last = _before(times, op)
+                    end = last if end is None else min(end, last)
+                    notes.append(f"{sum(t > last for t in times):,} of {len(times):,} tuples of {op.name}")
             case SensedSource() if t0 is not None and until is not None:
-                count = ((until - t0) // op.every + 1) * op.size
-                if count > TUPLES:
-                    raise DataError(
-                        f"the stream {op.name} is sensed {several(count, 'time')}, more than the "
-                        f"{TUPLES:,} that a picture is computed from",
-                        hint=HINT,
-                    )
+                ticks = max(1, TUPLES // op.size)
+                if (until - t0) // op.every + 1 > ticks:
+                    last = Instant(t0 + (ticks - 1) * op.every)
+                    end = last if end is None else min(end, last)
+                    count = ((until - t0) // op.every + 1) * op.size
+                    notes.append(f"{count - ticks * op.size:,} of {count:,} tuples of {op.name}")
+    return end, notes
+
+
+def _before(times: Sequence[Instant], op: StreamSource) -> Instant:
+    """The last instant up to which there are not too many."""
+    fitting = [t for t in times[:TUPLES] if t < times[TUPLES]]
+    if not fitting:
+        raise DataError(
+            f"the stream {op.name} has {several(len(times), 'tuple')}, all of them at once, more than the "
+            f"{TUPLES:,} that a picture is computed from",
+            hint="draw fewer of them: FROM (SELECT * FROM … WHERE …)",
+        )
+    return fitting[-1]
+
+
+def _kept(
+    op: StreamSource, query: Operator, data: Data, t0: Instant | None, until: Instant | None
+) -> list[StreamTuple]:
+    """The tuples that matter: what comes after the end changes nothing before it, what comes before t0 is not looked
+    at."""
+    own_start = any(isinstance(o, StartedAt) for o in query.walk())
+    stream = receive(op, data[op.name])  # type: ignore[arg-type]
+    kept = [s for s in stream.tuples if until is None or s.t <= until]
+    return kept if t0 is None or own_start else [s for s in kept if s.t >= t0]
+
+
+def received(query: Operator, data: Data, t0: Instant | None, until: Instant | None) -> Data:
+    """The data that matter up to an end."""
+    found: dict[str, Any] = dict(data)
+    for op in query.walk():
+        if isinstance(op, StreamSource) and op.name in data:
+            kept, given = _kept(op, query, data, t0, until), data[op.name]
+            found[op.name] = Stream.of((s.batch, s.values) for s in kept)
+            if isinstance(given, WithHeartbeats):
+                rows = Stamped(tuple((s.t, s.i, s.values) for s in kept))
+                found[op.name] = WithHeartbeats(rows, given.heartbeats)
     return found
 
 
-def check_evaluations(query: Operator, ctx: Context) -> None:
-    """An error for windows that move too often in the time that is shown."""
+def evaluations_end(query: Operator, ctx: Context) -> tuple[Instant | None, list[str]]:
+    """Where a picture has to end because windows move so often, and what is left out by that."""
+    end: Instant | None = None
+    notes: list[str] = []
     for op in query.walk():
         if not isinstance(op, Window):
             continue
@@ -81,11 +109,10 @@ def check_evaluations(query: Operator, ctx: Context) -> None:
         for rate in rates:
             count = (ctx.end.t - ctx.start.t) // rate
             if count > EVALUATIONS:
-                raise DataError(
-                    f"{op.spec} is evaluated {several(count, 'time')} from its first tuple to its last, "
-                    f"more than the {EVALUATIONS:,} that a picture is computed from",
-                    hint=HINT,
-                )
+                last = Instant(ctx.start.t + EVALUATIONS * rate)
+                end = last if end is None else min(end, last)
+                notes.append(f"{count - EVALUATIONS:,} of {count:,} evaluations of {op.spec}")
+    return end, notes
 
 
 def readable(scene: Scene) -> Scene:
@@ -96,9 +123,14 @@ def readable(scene: Scene) -> Scene:
         if scene.end - start > 100 * SECOND:
             start = max(scene.start, Instant(start - start % SECOND))  # a rounder beginning
         gone = dict.fromkeys(_missing([(lane, _from(lane, start)) for p in scene.panels for lane in p.lanes]))
-        notes.append(f"what was before {Clock(start, scene.end).text(start)}: {_listed(gone)}")
+        notes.append(f"what was before {Clock(start, scene.end).text(start)}: {listed(gone)}")
     panels = tuple(
-        replace(p, lanes=tuple(_few_parts([_thinned(_from(n, start), notes) for n in p.lanes], notes)))
+        replace(
+            p,
+            lanes=tuple(
+                _few_parts([_counted(_thinned(_from(n, start), notes), start, scene.end) for n in p.lanes], notes)
+            ),
+        )
         for p in scene.panels
     )
     return Scene(panels, start, scene.end, (*scene.notes, *dict.fromkeys(notes)))
@@ -108,7 +140,7 @@ def _missing(cut: Sequence[tuple[Lane, Lane]]) -> Iterator[str]:
     """How much of each lane is left out; the parts of a window, and a stream that several queries read, count once."""
     counts: dict[str, list[int]] = {}
     for lane, kept in cut:
-        what = {DotLane: "tuples", BarLane: "windows", SpanLane: "rows"}[type(lane)]
+        what = {BarLane: "windows", SpanLane: "rows"}.get(type(lane), "tuples")
         key = f"{what} of {_called(lane)}"
         is_part = isinstance(lane, BarLane) and lane.part is not None
         all_, left = counts.get(key, [0, 0]) if is_part else (0, 0)
@@ -124,13 +156,18 @@ def _count(lane: Lane) -> int:
             return len(lane.bars)
         case SpanLane():
             return len(lane.spans)
+        case CountLane():
+            return sum(n for _, n in lane.counts)
 
 
 def _first_instant(lane: Lane) -> Instant:
-    """From where on a lane can be read: its timestamps, evaluations or rows can be told apart."""
+    """From where on a lane can be read: its answers, evaluations or rows can be told apart. Tuples that a query reads
+    are counted where they cannot, so that its windows and answers are seen."""
     match lane:
-        case DotLane():
+        case DotLane() if lane.is_answer:
             times, most = sorted({d.t for d in lane.dots}), INSTANTS
+        case DotLane() | CountLane():
+            times, most = [], INSTANTS
         case BarLane():
             times, most = [b.at for b in lane.bars], BARS
         case SpanLane():
@@ -150,6 +187,17 @@ def _from(lane: Lane, start: Instant) -> Lane:
         case SpanLane():
             spans = _in_lines(s for s in lane.spans if s.end is None or s.end >= start)
             return replace(lane, spans=spans, before=len(lane.spans) - len(spans))
+        case CountLane():
+            return lane
+
+
+def _counted(lane: Lane, start: Instant, end: Instant) -> Lane:
+    """A lane of tuples that cannot be told apart as their numbers in periods of a round length."""
+    if not isinstance(lane, DotLane) or lane.is_answer or len({d.t for d in lane.dots}) <= INSTANTS:
+        return lane
+    every = round_step((end - start) // PERIODS + 1)
+    counts = Counter(Instant(d.t - d.t % every) for d in lane.dots)
+    return CountLane(lane.name, lane.columns, tuple(sorted(counts.items())), every, lane.before)
 
 
 def _thinned(lane: Lane, notes: list[str]) -> Lane:
@@ -177,7 +225,7 @@ def _thinned(lane: Lane, notes: list[str]) -> Lane:
 
 
 def _called(lane: Lane) -> str:
-    return "the answer" if not isinstance(lane, BarLane) and lane.is_answer else lane.name
+    return "the answer" if isinstance(lane, DotLane | SpanLane) and lane.is_answer else lane.name
 
 
 def _in_lines(spans: Iterable[Span]) -> tuple[Span, ...]:
@@ -215,6 +263,7 @@ def _few_parts(lanes: list[Lane], notes: list[str]) -> list[Lane]:
     return kept
 
 
-def _listed(texts: Iterable[str]) -> str:
+def listed(texts: Iterable[str]) -> str:
+    """Texts in one sentence."""
     *first, last = texts
     return f"{', '.join(first)} and {last}" if first else last

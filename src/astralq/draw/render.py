@@ -5,7 +5,7 @@ from __future__ import annotations
 import io
 from typing import TYPE_CHECKING
 
-from astralq.draw.atlas import Sheet, draw_map, sheet
+from astralq.draw.atlas import Sheet, draw_map, named_by, sheet
 from astralq.draw.canvas import Canvas
 from astralq.draw.clock import Clock
 from astralq.draw.lanes import drawer
@@ -53,7 +53,9 @@ def figure(scene: Scene) -> Figure:
     for panel in scene.panels:
         for shown in panel.maps:
             paper = sheet(shown)
-            canvas.text(-LEFT + MARGIN, y + 0.1, f"map of {shown.name}", size=TITLE, weight="bold", ha="left")
+            by = named_by(shown)
+            title = f"map of {shown.name}" + ("" if by is None else f", by {by}")
+            canvas.text(-LEFT + MARGIN, y + 0.1, title, size=TITLE, weight="bold", ha="left")
             sheets.append((paper, y + 0.28))
             y += 0.28 + paper.height + 0.55
     placed = [(paper, made.add_axes((0, 0, 1, 1)), top) for paper, top in sheets]

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from enum import Enum
 
 from astralq.space import Region
-from astralq.timeline import Instant
+from astralq.timeline import Duration, Instant
 
 
 class Held(Enum):
@@ -87,7 +87,19 @@ class SpanLane:
     """How many were before the beginning of the axis, and are left out."""
 
 
-Lane = DotLane | BarLane | SpanLane
+@dataclass(frozen=True)
+class CountLane:
+    """The tuples of a stream that are too many to be told apart: how many there are in each period [t, t + every)."""
+
+    name: str
+    columns: tuple[str, ...]
+    counts: tuple[tuple[Instant, int], ...]
+    every: Duration
+    before: int = 0
+    """How many were before the beginning of the axis, and are left out."""
+
+
+Lane = DotLane | BarLane | SpanLane | CountLane
 
 
 @dataclass(frozen=True)

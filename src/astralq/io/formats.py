@@ -98,7 +98,7 @@ def check_columns(
     for a in schema:
         without = [f for f, names in there.items() if names and a.name.lower() not in map(str.lower, names)]
         if without and len(without) < len(files):
-            raise lacking(a.name, [f.shown for f in without], len(files))
+            raise lacking(a.name, [f.shown for f in without], len(files), there[without[0]])
         if without:
             raise missing(a.name, there[without[0]], without[0].shown)
 

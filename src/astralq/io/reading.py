@@ -101,11 +101,12 @@ def missing(name: str, there: Iterable[str], where: str) -> MissingColumnError:
     )
 
 
-def lacking(name: str, files: Sequence[str], of: int) -> MissingColumnError:
-    """What to say of a column that some of several files do not have."""
+def lacking(name: str, files: Sequence[str], of: int, there: Sequence[str]) -> MissingColumnError:
+    """What to say of a column that some of several files do not have; `there` are the columns of the first."""
     shown = ", ".join(files[:MOST_NAMED]) + (f" and {len(files) - MOST_NAMED} more" if len(files) > MOST_NAMED else "")
     return MissingColumnError(
-        f"{len(files)} of {of} files {'has' if len(files) == 1 else 'have'} no column {name!r}: {shown}",
+        f"{len(files)} of {of} files {'has' if len(files) == 1 else 'have'} no column {name!r}: {shown}; "
+        f"the columns of {files[0]} are {', '.join(there)}",
         hint="add OPTIONS (missingColumns = 'null') to read NULL there",
         attribute=name,
     )
