@@ -13,7 +13,18 @@ from functools import cache
 from hypothesis import HealthCheck, Phase, given, seed, settings
 from hypothesis import strategies as st
 
-from astralq import RelationQuery, StreamQuery, WindowSpec, WindowsQuery, moving, range_, relation, rows, stream
+from astralq import (
+    RelationQuery,
+    StreamQuery,
+    WindowSpec,
+    WindowsQuery,
+    moving,
+    range_,
+    relation,
+    rows,
+    stream,
+    values,
+)
 from astralq.algebra.evaluations import evaluations
 from astralq.algebra.phi import is_in_positions, ordered_or_chosen, phi_form
 from astralq.model import Data, Stream
@@ -62,6 +73,8 @@ BASE: list[RelationQuery] = [
     relation("K", "a INT, b INT, op STRING, ts TIMESTAMP", change="op", at="ts", key="a"),
     C,
 ]
+
+TWO = values("a INT, b INT", (1, 2), (0, None))
 
 metres = st.integers(1, 4).map(lambda m: f"{m} m")
 _moving: st.SearchStrategy[WindowSpec] = st.one_of(
@@ -265,7 +278,7 @@ SHAPES = [
 @st.composite
 def relation_queries(draw: st.DrawFn, depth: int) -> RelationQuery:
     if depth == 0:
-        return draw(st.sampled_from([*BASE, S[range_("3 us")], T[range_("2 us", slide="2 us")]]))
+        return draw(st.sampled_from([*BASE, TWO, S[range_("3 us")], T[range_("2 us", slide="2 us")]]))
     shape = draw(st.sampled_from(SHAPES))
     if shape in ("window", "instants"):
         return draw(stream_queries(depth - 1))[draw(windows if shape == "window" else at_some_instants)]

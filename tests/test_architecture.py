@@ -104,7 +104,7 @@ def test_the_public_names_are_these() -> None:
         *("Schema", "StreamQuery", "WindowSpec", "WindowsQuery", "at_instants", "distance", "duration", "fixed"),
         *("for_loop", "from_to", "function", "general", "hop", "instant", "landmark", "last_batch", "last_row"),
         *("moving", "now", "range_", "relation", "rows", "sensed", "session", "stream", "tumble", "two_rates"),
-        "unbounded",
+        *("unbounded", "values"),
     ]
 
 

@@ -21,7 +21,9 @@ QUERIES = {
         SELECT a, b IN (SELECT b FROM L) AS i FROM S [RANGE 3 MICROSECONDS] s
         WHERE b > 1 OR 0 = (SELECT count(*) FROM L WHERE L.a = s.a)""",
     "beside a stream": """
-        SELECT a, (SELECT sum(b) FROM S [ROWS 3]) AS m FROM S WHERE b > 3 OR (a, b) IN (SELECT a, b FROM L)""",
+        SELECT a, (SELECT sum(b) FROM S [ROWS 3]) AS m FROM S
+        LEFT LOOKUP JOIN (VALUES (2, 'x'), (1, NULL)) AS t(k, n) ON a = k
+        WHERE n IS NULL OR (a, b) IN (SELECT a, b FROM L)""",
     "beside groups": """
         ISTREAM(SELECT a, count(*) AS n, last(b) FILTER (WHERE b > 0) AS l FROM S [ROWS 4] GROUP BY ROLLUP (a)
                 HAVING count(*) FILTER (WHERE b IS NOT NULL) >= (SELECT count(*) FROM L WHERE L.a = S.a))""",

@@ -515,7 +515,6 @@ def test_what_a_view_was_to_be_is_not_missed_again() -> None:
     "text",
     [
         "SELECT sum(id) OVER (PARTITION BY name) FROM r;",
-        "VALUES (1);",
         "DROP TABLE r;",
         "WITH RECURSIVE a AS (SELECT id FROM r) SELECT * FROM a;",
         "SELECT * FROM r TABLESAMPLE (10 PERCENT);",

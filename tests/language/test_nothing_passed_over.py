@@ -63,6 +63,7 @@ QUERIES = [
     "SELECT a.id AS i, count(*) AS n FROM r AS a GROUP BY ROLLUP (a.id), CUBE (a.name)",
     "SELECT a.id AS i, grouping(a.id) AS g FROM r AS a GROUP BY GROUPING SETS ((a.id, a.name), ())",
     "SELECT a.* EXCEPT (name) FROM r AS a WHERE a.id = 1 OR (a.id, a.name) IN ((1, 'x'), (2, 'y'))",
+    "SELECT a.x AS i FROM (VALUES (1, 'x'), (2, 'y')) AS a(x, y)",
     "SELECT a.id AS i, (SELECT max(b.id) AS m FROM q AS b WHERE b.name = a.name) AS m FROM r AS a",
     "SELECT a.l[0].x AS x, a.s.x AS y, X'31' AS h, r'b' AS w, INTERVAL '1-2' YEAR TO MONTH AS m FROM nested AS a"
     " WHERE a.n LIKE 'x!%' ESCAPE '!'",

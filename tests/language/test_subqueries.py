@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sqlite3
 from collections import Counter
+from decimal import Decimal
 from typing import Any
 
 import pytest
@@ -306,3 +307,39 @@ def test_a_single_join_is_what_the_api_builds() -> None:
         "SELECT * FROM r SINGLE JOIN (SELECT name, count(*) AS n FROM q GROUP BY name) AS c(other, n) ON name = other"
     )
     assert bound(text) == R.join(counted, on="name = other", how="single").operator
+
+
+# ---- VALUES
+
+
+def test_values_are_a_relation_in_the_order_in_which_they_are_written() -> None:
+    text = "SELECT x, y FROM (VALUES (2, 'b'), (1, NULL), (2.5, 'b')) AS t(x, y)"
+    assert at(bound(text), {}, 1) == [(Decimal("2.0"), "b"), (Decimal("1.0"), None), (Decimal("2.5"), "b")]
+    assert at(bound("SELECT * FROM VALUES 1, 2 AS t(x) WHERE x > 1"), {}, 1) == [(2,)]
+    assert bound("VALUES (1, 'a')").schema.names == ("col1", "col2")
+    assert at(bound("WITH t(x) AS (VALUES (1), (2)) SELECT x FROM t UNION ALL VALUES (3)"), {}, 1) == [(1,), (2,), (3,)]
+    assert at(bound("VALUES (1), (3), (2) ORDER BY col1 DESC LIMIT 2"), {}, 1) == [(3,), (2,)]
+
+
+def test_values_stand_wherever_a_relation_may() -> None:
+    data: Data = {"k": single((1, 5, 1), (2, 9, 2))}
+    assert said("SELECT v, name FROM k LOOKUP JOIN (VALUES (2, 'b')) AS t(id, name) ON k.id = t.id", data) == [
+        (2, 0, 9, "b")
+    ]
+    assert said("SELECT v FROM k WHERE id IN (VALUES (1), (3)) OR (id, v) IN (VALUES (2, 9))", data) == [
+        (1, 0, 5),
+        (2, 0, 9),
+    ]
+    assert said("SELECT v - (VALUES (5)) AS more FROM k", data) == [(1, 0, 0), (2, 0, 4)]
+
+
+@pytest.mark.parametrize(
+    ("query", "message", "hint"),
+    [
+        ("VALUES (1), (2, 3)", "a row of VALUES has 2 values, and the first one 1", "give every row as many values"),
+        ("VALUES (a)", "VALUES takes constants, and a is none", "text stands in quotes: 'a'"),
+        ("SELECT * FROM (VALUES (1, 2)) AS t(x)", "t names 1 attributes, but there are 2", None),
+    ],
+)
+def test_what_is_wrong_with_values(query: str, message: str, hint: str | None) -> None:
+    test_an_error_says_what_and_what_to_do(query, message, hint)

@@ -2,7 +2,7 @@
 
 from astralq.algebra.base import Kind, Operator
 from astralq.algebra.callables import function
-from astralq.algebra.extents import relation, sensed, stream
+from astralq.algebra.extents import relation, sensed, stream, values
 from astralq.algebra.fluent import RelationQuery, StreamQuery, WindowsQuery
 from astralq.algebra.windows import (
     WindowSpec,
@@ -53,4 +53,5 @@ __all__ = [
     "tumble",
     "two_rates",
     "unbounded",
+    "values",
 ]

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 
 from astralq.algebra.computed import with_computed
+from astralq.algebra.constants import Constants
 from astralq.algebra.fluent import Columns, RelationQuery, StreamQuery
+from astralq.algebra.relational import Rename
 from astralq.algebra.sources import Designation, RelationSource, SensedSource, StreamSource
+from astralq.expr.casts import coerce
+from astralq.expr.nodes import Literal
 from astralq.expr.parse import split_list
-from astralq.schema import Location, Schema, Value, schema
+from astralq.schema import NULL, Location, Schema, Value, schema
 from astralq.timeline import duration
 
 
@@ -86,6 +90,27 @@ def relation(
         name, schema(attributes), valid_from, valid_to, change, at, names_of(key), names_of(position_by)
     )
     return RelationQuery(source)
+
+
+def values(attributes: str | Schema, *rows: Sequence[Value]) -> RelationQuery:
+    """A constant relation that stands in the query itself, in the order of its rows.
+
+    >>> values("x INT, y STRING", (2, "b"), (1, None))
+    RENAME col1 AS x, col2 AS y
+    └─ VALUES (2, 'b'), (1, NULL)
+    """
+    declared = schema(attributes)
+    given = [declared.check_row(row, "a row of VALUES") for row in rows]
+    constants = Constants(
+        tuple(
+            tuple(
+                coerce(Literal(NULL, None), a.type) if value is None else Literal(a.type, value)
+                for value, a in zip(row, declared, strict=True)
+            )
+            for row in given
+        )
+    )
+    return RelationQuery(Rename(constants, tuple(zip(constants.schema.names, declared.names, strict=True))))
 
 
 def names_of(columns: Columns) -> tuple[str, ...]:

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from astralq.algebra.base import Kind, Operator, Unary
+from astralq.algebra.constants import Constants
 from astralq.algebra.ordering import Limit, OrderBy
 from astralq.algebra.relational import (
     Distinct,
@@ -41,6 +42,8 @@ def phi_form(op: Operator) -> PhiForm:
     match op:
         case RelationSource():
             return (("row of", op.name),)
+        case Constants():
+            return (("row of", op.label),)
         case Window():
             return ("position",)
         case GroupBy():

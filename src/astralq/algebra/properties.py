@@ -12,6 +12,7 @@ from itertools import product
 
 from astralq.algebra.base import Kind, Operator
 from astralq.algebra.bounds import WindowBounds
+from astralq.algebra.constants import Constants
 from astralq.algebra.domain import AtInstant, Domain, Floor, LastBatchOf, Shift
 from astralq.algebra.evaluations import Evaluations
 from astralq.algebra.ordering import Limit, OrderBy
@@ -128,6 +129,8 @@ def expressions(op: Operator) -> list[Expr]:
             return [k.expr for k in op.keys]
         case Limit():
             return [*op.per, *(k.expr for k in op.order)]
+        case Constants():
+            return [e for row in op.rows for e in row]
     return []
 
 
@@ -167,6 +170,9 @@ def _relation(op: Operator, given: Given) -> Properties:
     match op:
         case RelationSource():
             return _base(op)
+        case Constants():
+            alone = frozenset([frozenset[str]()]) if len(op.rows) == 1 else frozenset[Key]()
+            return Properties(True, append_only=True, phi_determines_values=True, keys=alone)
         case StartedAt():
             return properties(op.child, replace(given, t0=EPOCH if op.t0 is None else op.t0))
         case Window():

@@ -6,6 +6,7 @@ from enum import Enum
 
 from astralq.algebra.base import Operator
 from astralq.algebra.bounds import WindowBounds
+from astralq.algebra.constants import Constants
 from astralq.algebra.domain import Domain, Floor
 from astralq.algebra.ordering import Limit, OrderBy
 from astralq.algebra.relational import (
@@ -166,6 +167,8 @@ def is_no_op(op: Operator, t0: Instant, since: Instant, until: Instant) -> bool:
             return op.during is None and _next(t0, every, since) > until
         case RelationSource():
             return op.validity is Validity.CONSTANT
+        case Constants():
+            return True
         case Select() | Project() | Rename() | GroupBy() | Distinct() | Join() | Product():
             return all(is_no_op(c, t0, since, until) for c in op.children)
         case OrderBy() | Limit() | SetOperation() | ValueSetOperation() | Divide():

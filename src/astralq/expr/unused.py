@@ -209,7 +209,7 @@ def _refuse_loose_words(tokens: Sequence[Token], source: str) -> None:
 
 
 _BEFORE_DISTINCT = ("SELECT", "(", "UNION", "EXCEPT", "INTERSECT", "MINUS", "IS", "NOT")
-_BEFORE_A_LIST = ("SELECT", "GROUP BY", "(", "ORDER BY", "PARTITION BY", "LIMIT", "PER")
+_BEFORE_A_LIST = ("SELECT", "VALUES", "GROUP BY", "(", "ORDER BY", "PARTITION BY", "LIMIT", "PER")
 _NO_OPERAND = ("", ",", ")", "FROM", "WHERE", "UNION", "EXCEPT", "INTERSECT", "MINUS", "GROUP BY", "HAVING", "ON")
 _QUOTED = (TokenType.STRING, TokenType.IDENTIFIER, TokenType.NUMBER)
 _WORD = re.compile(r"[^\W\d]\w*")

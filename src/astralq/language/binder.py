@@ -40,6 +40,7 @@ from astralq.language.nodes import (
     nothing,
     subquery_test,
     unaliased,
+    values,
     without_ctes,
 )
 from astralq.language.ordering import CHOOSING, Arranger, is_distinct, shows_places
@@ -84,6 +85,9 @@ class QueryBinder:
                 return Arranger(self.env).above(node, self.bind(node.this))
             case exp.SetOperation():
                 return Arranger(self.env).above(node, self._set_operation(node))
+            case exp.Values():
+                bind = ScopeBinder(nothing(), self.env.regions, self.env.source).bind
+                return Arranger(self.env).above(node, values(node, bind))
             case Item():
                 return self.from_items([node], {}).shown
         raise ExpressionError("expected a query", hint="write SELECT … FROM …")

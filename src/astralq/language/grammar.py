@@ -5,7 +5,6 @@ The inside of a window's brackets is kept as text here and read by language.wind
 
 from __future__ import annotations
 
-import re
 from typing import Any, cast
 
 from sqlglot import exp
@@ -15,6 +14,7 @@ from sqlglot.tokens import Token, TokenType  # type: ignore[attr-defined]
 from astralq.errors import AstralError, ExpressionError, Span
 from astralq.expr.parse import ScalarSQL
 from astralq.language.hints import hint_for
+from astralq.language.quotes import parse_error, plain_quotes, unclosed
 from astralq.language.statements import StatementParser
 from astralq.language.syntax import (
     STREAMERS,
@@ -111,6 +111,24 @@ class AstralSQL(ScalarSQL):
                 return self._streamer()
             return cast("exp.Expression | None", super()._parse_select_query(*args, **kwargs))
 
+        def _parse_derived_table_values(self, *args: Any, **kwargs: Any) -> exp.Values | None:
+            """VALUES (…), (…); an alias behind it is that of an item of FROM."""
+            if not self._match(TokenType.VALUES):
+                return None
+            return exp.Values(expressions=self._parse_csv(self._value_row))
+
+        def _value_row(self) -> exp.Tuple:
+            several = bool(self._match(TokenType.L_PAREN))
+            row = self._parse_csv(self._parse_disjunction) if several else [self._parse_disjunction()]
+            if several:
+                self._match_r_paren()
+            if not row or None in row:
+                self.raise_error("expected a row of constants: (1, 'a')")
+            return exp.Tuple(expressions=row)
+
+        def _values_to_select(self, values: exp.Values) -> Any:
+            return values
+
         def _streamer(self) -> StreamerQuery:
             kind = self._curr.text.upper()
             self._advance(2)
@@ -124,7 +142,7 @@ class AstralSQL(ScalarSQL):
             return StreamerQuery(this=inside, kind=kind, every=every, on=on)
 
         def _is_query_ahead(self) -> bool:
-            return self._curr.text.upper() in ("SELECT", "WITH", *STREAMERS)
+            return self._curr.text.upper() in ("SELECT", "WITH", "VALUES", *STREAMERS)
 
         def _parse_expressions(self) -> list[exp.Expression]:
             """The items of SELECT, each with its text, which is its name if it has no other."""
@@ -178,6 +196,8 @@ class AstralSQL(ScalarSQL):
                     inside = self._parse_table(joins=True)
                 self._match_r_paren()
                 return exp.Subquery(this=inside)
+            if self._curr and self._curr.token_type is TokenType.VALUES:
+                return exp.Subquery(this=self._parse_derived_table_values())
             token = self._curr
             name = self._parse_id_var(any_token=False)
             if name is None:
@@ -324,64 +344,12 @@ class AstralSQL(ScalarSQL):
 
         def _parse_in(self, *args: Any, **kwargs: Any) -> exp.In:
             found: exp.In = super()._parse_in(*args, **kwargs)
+            if len(found.expressions) == 1 and isinstance(found.expressions[0], exp.Values):
+                found.set("query", exp.Subquery(this=found.expressions[0]))
+                found.set("expressions", [])
             if found.args.get("query") is not None:
                 found.set("past", self._pasts())
             return found
-
-
-def _error(e: ParseError, text: str, hint: str | None) -> AstralError:
-    for found in e.errors:
-        length = max(1, len(found.get("highlight") or "x"))
-        line, column = found.get("line") or 1, found.get("col") or 1
-        # sqlglot counts the column of a token's last character.
-        span = Span(line, max(1, column - length + 1), length, text)
-        description = str(found.get("description") or "cannot read this")
-        description = "this cannot stand here" if description.startswith("Invalid expression") else description
-        description = "expected SELECT after WITH" if description.startswith("parsedstatement") else description
-        if description.startswith("Required keyword"):
-            description = "something is missing here"
-        if description.startswith(("Expecting ", "Expected ")):
-            description = f"expected {description.split(' ', 1)[1]}"
-        return ExpressionError(description, hint=hint, span=span)
-    return ExpressionError("cannot read the query", hint=hint)
-
-
-_OPENED = re.compile(
-    r"--[^\n]*|/\*.*?\*/|'(?:[^'\\]|\\.)*'|\"(?:[^\"\\]|\\.)*\"|`[^`]*`|(?P<open>/\*|['\"`])", re.DOTALL
-)
-
-
-_QUOTED = re.compile(
-    r"--[^\n]*|/\*.*?\*/|'(?:[^'\\]|\\.)*'|\"(?:[^\"\\]|\\.)*\"|`[^`]*`"
-    r"|(?P<single>[‘’‚‛][^‘’'\n]*[‘’])|(?P<double>[“”„‟][^“”\"\n]*[“”])",
-    re.DOTALL,
-)
-
-
-def _plain_quotes(text: str) -> str:
-    """Typographic quotes, as papers print them, as plain ones: ‘60 minutes’, ’50 km’, “o1”; in plain quotes they stay.
-
-    >>> _plain_quotes("R.ID = ‘o1’ AND note = 'it’s'")
-    "R.ID = 'o1' AND note = 'it’s'"
-    """
-
-    def plain(found: re.Match[str]) -> str:
-        quote = {"single": "'", "double": '"'}.get(found.lastgroup or "")
-        return found[0] if quote is None else f"{quote}{found[0][1:-1]}{quote}"
-
-    return _QUOTED.sub(plain, text)
-
-
-def _unclosed(text: str) -> AstralError:
-    """A text that cannot be cut into words: where the quote or comment begins that is not closed."""
-    opened = next((m for m in _OPENED.finditer(text) if m["open"]), None)
-    if opened is None:
-        return ExpressionError("the text cannot be cut into words")
-    span = Span.of(text, *opened.span())
-    what = "comment" if opened[0] == "/*" else "quote"
-    return ExpressionError(
-        f"this {what} is not closed", hint=f"add {'*/' if what == 'comment' else opened[0]}", span=span
-    )
 
 
 def _broken(chunk: list[Token]) -> list[Parsed]:
@@ -404,11 +372,11 @@ def _ends_extent(chunk: list[Token], token: Token) -> bool:
 
 def parse(text: str, dialect: str = "astral") -> tuple[list[Parsed], list[AstralError]]:
     """All statements of a text, and what is wrong with those that cannot be read."""
-    text = _plain_quotes(text)
+    text = plain_quotes(text)
     try:
         tokens = AstralSQL().tokenize(text)
     except TokenError:
-        return [], [_unclosed(text)]
+        return [], [unclosed(text)]
     statements: list[Parsed] = []
     errors: list[AstralError] = []
     chunk: list[Token] = []
@@ -430,7 +398,7 @@ def parse(text: str, dialect: str = "astral") -> tuple[list[Parsed], list[Astral
                 parsed = parser.parse(chunk, text)
                 statements += [f.args["value"] for f in parsed if isinstance(f, ParsedStatement)]
             except ParseError as e:
-                errors.append(_error(e, text, hint_for([t.text.upper() for t in chunk])))
+                errors.append(parse_error(e, text, hint_for([t.text.upper() for t in chunk])))
                 statements += _broken(chunk)
             except AstralError as e:
                 errors.append(e)

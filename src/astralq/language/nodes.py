@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from sqlglot import exp
 
 from astralq.algebra.base import Operator
+from astralq.algebra.constants import Constants
 from astralq.algebra.relational import Project, SetKind
 from astralq.algebra.sources import RelationSource
+from astralq.errors import ExpressionError
 from astralq.expr.aggregates import is_aggregate
 from astralq.expr.casts import coerce, common_type
 from astralq.expr.functions import call
@@ -48,7 +50,7 @@ def subquery_test(node: exp.Expression) -> tuple[exp.In | exp.Exists | None, boo
 
 
 def has_subquery(node: exp.Expression) -> bool:
-    return any(True for _ in node.find_all(exp.Select, exp.SetOperation, StreamerQuery))
+    return any(True for _ in node.find_all(exp.Select, exp.SetOperation, exp.Values, StreamerQuery))
 
 
 def all_of(conditions: Sequence[Expr]) -> Expr:
@@ -68,6 +70,17 @@ def aggregates(e: Expr) -> bool:
 
 def has_aggregate(node: exp.Expression) -> bool:
     return any(is_aggregate(str(f.this)) for f in node.find_all(exp.Anonymous))
+
+
+def values(node: exp.Values, bind: Callable[[exp.Expression], Expr]) -> Constants:
+    """VALUES, with types that fit all rows."""
+    for column in (c for row in node.expressions for c in row.find_all(exp.Column)):
+        raise ExpressionError(f"VALUES takes constants, and {column.name} is none", hint="text stands in quotes: 'a'")
+    rows = [[bind(e) for e in row.expressions] for row in node.expressions]
+    if len({len(row) for row in rows}) > 1:
+        return Constants(tuple(map(tuple, rows)))  # its own check says what is wrong
+    types = [common_type(column, "VALUES") for column in zip(*rows, strict=True)]
+    return Constants(tuple(tuple(map(coerce, row, types)) for row in rows))
 
 
 def same_types(left: Operator, right: Operator, how: SetKind) -> tuple[Operator, Operator]:

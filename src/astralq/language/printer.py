@@ -10,6 +10,7 @@ from astralq.algebra.base import Kind, Operator
 from astralq.algebra.bounds import WindowBounds, windows_of
 from astralq.algebra.callables import functions_of
 from astralq.algebra.computed import FILE, MOMENT, OF_FILE
+from astralq.algebra.constants import Constants
 from astralq.algebra.domain import AtInstant, Domain, Floor, Shift
 from astralq.algebra.evaluations import RStreamOnEvaluation
 from astralq.algebra.functions import Affine, Formula
@@ -85,6 +86,8 @@ class Printer:
     def query(self, op: Operator) -> str:
         """A query that binds to the operator."""
         match op:
+            case Constants():
+                return op.label
             case Select():
                 self._regions(op)
                 return f"SELECT {_star(op.child)} FROM {self.item(op.child)} WHERE {op.condition}"
@@ -207,14 +210,14 @@ class Printer:
             case StartedAt():
                 return self._view(op)
             case Window():
-                return f"{self.item(op.child)} [{self._window(op.spec)}]"
+                return f"{self._bare(op.child)} [{self._window(op.spec)}]"
             case Scan():
-                return f"{self.item(op.child)} [SCAN {format_duration(op.every)}]"
+                return f"{self._bare(op.child)} [SCAN {format_duration(op.every)}]"
             case TimeWindows() | RowWindows():
-                return f"{self.item(op.child)} {op.label.removeprefix('WINDOWS ')}"
+                return f"{self._bare(op.child)} {op.label.removeprefix('WINDOWS ')}"
             case Spread():
                 by = f" BY {', '.join(map(quoted, op.attributes))}" if op.attributes else ""
-                return f"SPREAD{' ALL' if op.all else ''}({self.item(op.child)}{by})"
+                return f"SPREAD{' ALL' if op.all else ''}({self._bare(op.child)}{by})"
             case Rename():
                 names = ", ".join(map(quoted, op.schema.names))
                 return f"({self.query(op.child)}) AS renamed({names})"
@@ -222,11 +225,15 @@ class Printer:
                 if self.dialect == "sneeql" and isinstance(op.transform_, Floor):
                     raise _no_form(op)  # SCAN is a stream of windows there
                 if op.other is not None:
-                    return f"{self.item(op.child)} AT LAST BATCH OF {self.item(op.other)}"
-                past = f"{self.item(op.child)} {_past(op)}"
+                    return f"{self._bare(op.child)} AT LAST BATCH OF {self._bare(op.other)}"
+                past = f"{self._bare(op.child)} {_past(op)}"
                 # A comma behind DURING would begin another interval.
                 return f"(SELECT {_star(op)} FROM {past})" if op.transform_ == Shift(Duration(0)) else past
         return f"({self.query(op)})"
+
+    def _bare(self, op: Operator) -> str:
+        """An item that something may stand behind: an alias comes last."""
+        return f"({self.query(op)})" if isinstance(op, Rename) else self.item(op)
 
     def _window(self, spec: WindowSpec) -> str:
         scope = spec.scope

@@ -29,6 +29,7 @@ PARTS: unused.Parts = {
     ),
     **dict.fromkeys((exp.Union, exp.Except, exp.Intersect), _SET_OPERATION),
     DivideBy: ("this", "expression", "with_", *_ARRANGED),
+    exp.Values: ("expressions", *_ARRANGED),
     exp.Subquery: ("this", *_ARRANGED),
     exp.Distinct: ("expressions", "on"),
     exp.Tuple: ("expressions",),
@@ -59,7 +60,7 @@ PARTS: unused.Parts = {
 KEYWORDS = {
     *unused.KEYWORDS,
     *("SELECT", "GROUP", "BY", "HAVING", "EXISTS", "UNION", "EXCEPT", "MINUS", "INTERSECT", "WITH"),
-    *("ROLLUP", "CUBE", "GROUPING", "SETS", "EXCLUDE"),
+    *("VALUES", "ROLLUP", "CUBE", "GROUPING", "SETS", "EXCLUDE"),
     *(
         "JOIN",
         "INNER",

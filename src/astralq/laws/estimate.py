@@ -9,6 +9,7 @@ import math
 from collections.abc import Mapping
 
 from astralq.algebra.base import Operator
+from astralq.algebra.constants import Constants
 from astralq.algebra.ordering import Limit
 from astralq.algebra.relational import (
     Distinct,
@@ -73,6 +74,8 @@ def estimated_rows(op: Operator, known: Mapping[str, int]) -> float:
             return known.get(op.name, STREAM_ROWS)
         case RelationSource():
             return known.get(op.name, RELATION_ROWS)
+        case Constants():
+            return float(len(op.rows))
         case Select():
             return estimated_rows(op.child, known) * selectivity(op.condition)
         case GroupBy(keys=()):

@@ -9,6 +9,7 @@ from typing import Any
 from astralq.algebra.answers import answer_columns
 from astralq.algebra.base import HasOperator, Operator, operator_of
 from astralq.algebra.bounds import WindowBounds
+from astralq.algebra.constants import Constants
 from astralq.algebra.domain import Domain
 from astralq.algebra.evaluations import Evaluations
 from astralq.algebra.observation import check_ends, first_observed
@@ -36,7 +37,16 @@ from astralq.algebra.windows import Window
 from astralq.errors import DataError, PlanError, nearest
 from astralq.model import relations, sneeql, streams, windows
 from astralq.model.history import Change, History
-from astralq.model.sources import Data, acquire, designated, heartbeats, read_relation, receive, unmatched_changes
+from astralq.model.sources import (
+    Data,
+    acquire,
+    constants,
+    designated,
+    heartbeats,
+    read_relation,
+    receive,
+    unmatched_changes,
+)
 from astralq.model.values import Context, Relation, Stream, TupleSet, Values, WindowAt
 from astralq.timeline import EPOCH, LAST_INDEX, BatchId, Instant
 
@@ -66,6 +76,8 @@ class Run:
                 return acquire(op, _given(op.name, self.data), ctx.t0, ctx.end.t, sites)
             case RelationSource():
                 return read_relation(op, _given(op.name, self.data))[0]
+            case Constants():
+                return constants(op)
             case StartedAt():
                 found = self.evaluate(op.child, self.started(op, ctx))
                 return _from_start(found, ctx) if isinstance(found, Stream) else found

@@ -9,13 +9,15 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
+from astralq.algebra.constants import Constants
 from astralq.algebra.sources import UNITS, RelationSource, SensedSource, Sensor, StreamSource, Validity
 from astralq.errors import DataError, TimeError
+from astralq.expr.evaluate import evaluator
 from astralq.expr.order import OrderKey, order_key, row_key
 from astralq.io.computed import Completion
 from astralq.io.progress import Stamped, WithHeartbeats
 from astralq.model.values import Phi, Relation, Row, Stream, Values
-from astralq.schema import Value
+from astralq.schema import Schema, Value
 from astralq.timeline import BatchId, Instant, format_instant, instant
 
 Rows = Iterable[Sequence[Any]]
@@ -194,6 +196,14 @@ def read_relation(source: RelationSource, rows: Rows) -> tuple[Relation, list[In
         return {b for b in (BatchId(t, 0) for t in times) if lo <= b <= hi}
 
     return Relation(state, changes), times
+
+
+def constants(op: Constants) -> Relation:
+    """VALUES: the rows in the order in which they are written, always."""
+    nothing = Schema(())
+    values = [tuple(evaluator(e, nothing)(()) for e in row) for row in op.rows]
+    rows = [Row((order_key(k),), v) for k, v in enumerate(values)]
+    return Relation(lambda _: rows, lambda _lo, _hi: set())
 
 
 def _stamp(source: RelationSource, row: Values, name: str) -> Instant | None:

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field, replace
 
 from astralq.algebra.base import Kind, Operator
 from astralq.algebra.bounds import WindowBounds
+from astralq.algebra.constants import Constants
 from astralq.algebra.domain import AtInstant, Custom, Domain, Floor, LastBatchOf, Shift
 from astralq.algebra.evaluations import Evaluations
 from astralq.algebra.ordering import Limit, OrderBy
@@ -259,7 +260,7 @@ class Planner:
             if past is not None:
                 below = Planner(self.run, past, NOTHING, whole=self._whole).relation(op.child, ordered=ordered)
                 return domain.seen_at(op, domain.held_at(below, past), moment, self.run)
-        if isinstance(op, RelationSource | StartedAt | Window | Domain | Tick):
+        if isinstance(op, RelationSource | Constants | StartedAt | Window | Domain | Tick):
             return domain.held_at(self._whole.relation(op, ordered=ordered), moment)
         state = self._relation(op, ordered=ordered)
         # A global aggregate has a row of nothing before the moment, too.
@@ -270,12 +271,11 @@ class Planner:
     ) -> RelationTable:
         run = self.run
         match op:
-            case RelationSource():
-                if op.validity is Validity.CHANGES:
-                    name = self._state_name("log", op)
-                    log = changes.replayed(op, run.scan(op), run.state, name, run.since, run.until)
-                    return clip_to_epoch(log, run)
-                return clip_to_epoch(rows.stored(op, run.scan(op)), run)
+            case RelationSource(validity=Validity.CHANGES):
+                name = self._state_name("log", op)
+                return clip_to_epoch(changes.replayed(op, run.scan(op), run.state, name, run.since, run.until), run)
+            case RelationSource() | Constants():
+                return clip_to_epoch(rows.standing(op, run.scan), run)
             case StartedAt():
                 return Planner(run.inside(op.child, op.t0)).relation(op.child, ordered=ordered)
             case Window():

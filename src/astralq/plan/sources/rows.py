@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Callable, Collection
 
+from astralq.algebra.constants import Constants
 from astralq.algebra.sources import RelationSource, SensedSource, Source, StreamSource, Validity
 from astralq.errors import DataError
 from astralq.plan import functions as F  # noqa: N812
 from astralq.plan.columns import Window, col, columns, lit, long
 from astralq.plan.encoding.batches import ALWAYS, NEVER
 from astralq.plan.encoding.tables import Key, RelationTable, StreamTable, attributes, relabelled
+from astralq.plan.operators.expressions import Names, compiled
 from astralq.plan.sources import changes
 from astralq.plan.sources.stamps import failing, moment, required
+from astralq.plan.sql_types import spark_type
 from astralq.plan.sql_types import stored as stored_form
-from astralq.plan.table import Scan, Table
+from astralq.plan.table import ONE_ROW, Scan, Table
+from astralq.schema import Schema
 from astralq.timeline import Instant
 
 STAMP = ("_t", "_i", "_n", "_heartbeat")
@@ -87,6 +91,11 @@ def _stamped_already(source: StreamSource | SensedSource, rows: Table) -> Stream
     return StreamTable(tuples, schema, tuple(attributes(schema)), one_batch)
 
 
+def standing(op: RelationSource | Constants, scan: Callable[[RelationSource], Table]) -> RelationTable:
+    """A relation that stands in files, or in the query itself."""
+    return constants(op) if isinstance(op, Constants) else stored(op, scan(op))
+
+
 def stored(source: RelationSource, rows: Table) -> RelationTable:
     """A base relation that is no log: POSITION BY, all values, and a number that tells equal rows apart are its φ."""
     schema = source.schema
@@ -110,6 +119,25 @@ def stored(source: RelationSource, rows: Table) -> RelationTable:
     phi, made = relabelled(tuple(Key(c) for c in [*order, "o0"]))
     relation = told_apart.select(*columns(attributes(schema)), *made, "ft", "tt")
     return RelationTable(relation, schema, phi, one_batch=True, append_only=source.valid_to is None)
+
+
+def constants(op: Constants) -> RelationTable:
+    """VALUES: its rows, by their places."""
+    schema, nothing = op.schema, Names(Schema(()), [])
+    rows = [
+        F.struct(
+            *(
+                compiled(e, nothing).cast(spark_type(a.type)).alias(c)
+                for e, a, c in zip(row, schema, attributes(schema), strict=True)
+            ),
+            long(k).alias("o0"),
+        )
+        for k, row in enumerate(op.rows)
+    ]
+    exploded = ONE_ROW.select(F.explode(F.array(*rows)).alias("row"))
+    made = [col(f"row.{c}").alias(c) for c in (*attributes(schema), "o0")]
+    placed = exploded.select(*made, long(ALWAYS).alias("ft"), long(NEVER).alias("tt"))
+    return RelationTable(placed, schema, (Key("o0"),), one_batch=True, append_only=True)
 
 
 def _heartbeats(source: StreamSource | SensedSource, rows: Table) -> Table:
