@@ -162,6 +162,9 @@ def stream_queries(draw: st.DrawFn, depth: int) -> StreamQuery:
         st.sampled_from(
             [
                 inner.band(other, us(draw(st.integers(0, 4))), on="a = a2"),
+                inner.band(
+                    other, us(draw(st.integers(0, 4))), on="a = a2", how=draw(st.sampled_from(["left", "full"]))
+                ),
                 inner.band(other, on="a = a2"),
                 inner.band(other, rows=draw(st.integers(0, 2)), on="a = a2"),
             ]

@@ -1,4 +1,4 @@
-"""Subqueries in expressions, filters and grouping sets: the model's answers on Spark, with few rows, many, and live."""
+"""Subqueries in expressions, filters, grouping sets, VALUES and outer band joins: the model's answers on Spark, with few rows, many, and live."""
 
 from __future__ import annotations
 
@@ -24,6 +24,7 @@ QUERIES = {
         SELECT a, (SELECT sum(b) FROM S [ROWS 3]) AS m FROM S
         LEFT LOOKUP JOIN (VALUES (2, 'x'), (1, NULL)) AS t(k, n) ON a = k
         WHERE n IS NULL OR (a, b) IN (SELECT a, b FROM L)""",
+    "in a band, or alone": "SELECT x.a, y.b FROM S x FULL JOIN S y ON x.a = y.b WITHIN 2 MICROSECONDS",
     "beside groups": """
         ISTREAM(SELECT a, count(*) AS n, last(b) FILTER (WHERE b > 0) AS l FROM S [ROWS 4] GROUP BY ROLLUP (a)
                 HAVING count(*) FILTER (WHERE b IS NOT NULL) >= (SELECT count(*) FROM L WHERE L.a = S.a))""",

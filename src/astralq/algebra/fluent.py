@@ -10,6 +10,7 @@ from astralq.algebra.asof import AsofJoin
 from astralq.algebra.base import Kind, Operator
 from astralq.algebra.bounds import with_bounds
 from astralq.algebra.evaluations import RStreamOnEvaluation
+from astralq.algebra.fluent_joins import join_kind, natural_or_on
 from astralq.algebra.grouping import group, uniquely_named
 from astralq.algebra.located import with_location
 from astralq.algebra.ordering import Limit, OrderBy, sort_keys
@@ -29,7 +30,6 @@ from astralq.algebra.relational import (
     ValueSetOperation,
     copy_phi,
     natural_join,
-    same_attributes,
 )
 from astralq.algebra.schedules import Measure
 from astralq.algebra.sources import StartedAt
@@ -37,7 +37,7 @@ from astralq.algebra.stream_ops import BandJoin, Composite, LookupJoin, Spread, 
 from astralq.algebra.streamers import DStream, Identity, IStream, RStream
 from astralq.algebra.windows import Window, WindowSpec, unbounded
 from astralq.callables import PythonFunction
-from astralq.errors import ExpressionError, PlanError
+from astralq.errors import PlanError
 from astralq.expr.nodes import Column, Expr, inside
 from astralq.expr.parse import Regions, expression, named_expression, split_list
 from astralq.schema import Schema
@@ -159,16 +159,25 @@ class StreamQuery(Query):
         return self._joined(LookupJoin, relation, on, how)
 
     def band(
-        self, other: StreamQuery, within: str | None = None, *, rows: int | None = None, on: str | None = None
+        self,
+        other: StreamQuery,
+        within: str | None = None,
+        *,
+        rows: int | None = None,
+        on: str | None = None,
+        how: str = "inner",
     ) -> StreamQuery:
-        """S1 ⋈^d S2: pairs whose timestamps, or positions, differ by at most d; natural without `on` (001 D34)."""
+        """S1 ⋈^d S2: pairs whose timestamps, or positions, differ by at most d; natural without `on` (001 D34).
+
+        `how` may be left, right, full or anti, by time: tuples without a match come d and a microsecond later.
+        """
         d = None if within is None else duration(within)
 
         def build(right: Operator, condition: Expr) -> Operator:
-            return BandJoin(self.operator, right, condition, d, rows)
+            return BandJoin(self.operator, right, condition, d, rows, join_kind(how))
 
         right = other.operator if on is not None else stream_ops.timestamps_apart(self.operator, other.operator)
-        return StreamQuery(_natural_or_on(self.operator, right, on, build, keeps_right=True))
+        return StreamQuery(natural_or_on(self.operator, right, on, build, keeps_right=how != "anti"))
 
     def windows(self, start: str | int, end: str | int, slide: str | int) -> WindowsQuery:
         """SNEEql's stream of windows FROM NOW-start TO NOW-end SLIDE slide; integers count rows (003 §4)."""
@@ -183,13 +192,13 @@ class StreamQuery(Query):
     def _joined(
         self, operator: type[StreamJoin | LookupJoin], relation: RelationQuery, on: str | None, how: str
     ) -> StreamQuery:
-        kind = _join_kind(how)
+        kind = join_kind(how)
 
         def build(right: Operator, condition: Expr) -> Composite:
             return operator(self.operator, right, condition, kind)
 
         keeps_right = kind not in (JoinKind.SEMI, JoinKind.ANTI)
-        return StreamQuery(_natural_or_on(self.operator, relation.operator, on, build, keeps_right=keeps_right))
+        return StreamQuery(natural_or_on(self.operator, relation.operator, on, build, keeps_right=keeps_right))
 
 
 class _Grouped(Query):
@@ -263,7 +272,7 @@ class RelationQuery(_Grouped):
 
     def join(self, other: RelationQuery, on: str | None = None, how: str = "inner") -> RelationQuery:
         """⋈: natural without `on`; how is inner, left, right, full, semi, anti or single (001 D20)."""
-        kind = _join_kind(how)
+        kind = join_kind(how)
         if on is None and kind is JoinKind.INNER:
             return RelationQuery(natural_join(self.operator, other.operator))
         keeps_right = kind not in (JoinKind.SEMI, JoinKind.ANTI)
@@ -273,7 +282,7 @@ class RelationQuery(_Grouped):
         def build(right: Operator, condition: Expr) -> Operator:
             return Join(self.operator, right, condition, kind)
 
-        return RelationQuery(_natural_or_on(self.operator, other.operator, on, build, keeps_right=keeps_right))
+        return RelationQuery(natural_or_on(self.operator, other.operator, on, build, keeps_right=keeps_right))
 
     def asof(self, other: RelationQuery, on: str, how: str = "inner") -> RelationQuery:
         """Each tuple with the nearest of another relation, in each state: on="k = id AND x >= y"; how is inner or left.
@@ -286,7 +295,7 @@ class RelationQuery(_Grouped):
         └─ RELATION Q
         """
         condition = expression(on, self.schema.concat(other.schema))
-        return RelationQuery(AsofJoin(self.operator, other.operator, condition, _join_kind(how)))
+        return RelationQuery(AsofJoin(self.operator, other.operator, condition, join_kind(how)))
 
     def union(self, other: RelationQuery, *, in_order: bool = False) -> RelationQuery:
         """∪: this relation's tuples, then the other's (001 D19); `in_order`: all in the order of φ (002 §6)."""
@@ -418,31 +427,9 @@ def _texts(columns: Columns) -> tuple[str, ...]:
     return tuple(split_list(columns)) if isinstance(columns, str) else tuple(columns)
 
 
-def _join_kind(how: str) -> JoinKind:
-    try:
-        return JoinKind[how.upper()]
-    except KeyError:
-        raise ExpressionError(
-            f"unknown kind of join {how!r}", hint="use inner, left, right, full, semi or anti"
-        ) from None
-
-
 def _period(every: str | None) -> Any:
     return None if every is None else duration(every)
 
 
 def _identity(by_value: bool) -> Identity:
     return Identity.VALUE if by_value else Identity.PHI
-
-
-def _natural_or_on(left: Operator, right: Operator, on: str | None, build: Any, *, keeps_right: bool) -> Operator:
-    """The join on a condition; or the natural one, with the common attributes once in the result."""
-    if on is not None:
-        return build(right, expression(on, left.schema.concat(right.schema)))  # type: ignore[no-any-return]
-    common = tuple(n for n in left.schema.names if n in right.schema)
-    renamed, condition, _ = same_attributes(left, right, common)
-    joined: Operator = build(renamed, condition)
-    if not keeps_right:
-        return joined
-    wanted = [*left.schema, *(a for a in right.schema if a.name not in left.schema)]
-    return Project(joined, tuple((a.name, Column(a.type, a.name)) for a in wanted))

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from astralq.algebra.base import Operator
 from astralq.algebra.domain import AtInstant, Custom, Domain, Floor, LastBatchOf, Shift
 from astralq.algebra.evaluations import Evaluations
-from astralq.algebra.relational import GroupBy, Project, Rename, Select
+from astralq.algebra.relational import GroupBy, JoinKind, Project, Rename, Select
 from astralq.algebra.retention import (
     Demand,
     demand_of_changes,
@@ -27,7 +27,7 @@ from astralq.algebra.stream_ops import BandJoin, Composite
 from astralq.algebra.streamers import DStream, IStream, RStream
 from astralq.algebra.windows import Window, WindowSpec
 from astralq.errors import PlanError
-from astralq.timeline import format_duration, format_instant
+from astralq.timeline import Duration, format_duration, format_instant
 
 
 @dataclass(frozen=True)
@@ -175,7 +175,8 @@ def _of_past(op: Domain) -> Iterator[Kept]:
 
 def _of_band(op: BandJoin) -> Iterator[Kept]:
     if op.within is not None:
-        yield Kept(op, f"the tuples of both sides of the last {format_duration(op.within)}")
+        back = op.within if op.how is JoinKind.INNER else Duration(2 * op.within + 1)
+        yield Kept(op, f"the tuples of both sides of the last {format_duration(back)}")
     elif op.within_rows is not None:
         yield Kept(op, f"tuples until the other side is {op.within_rows} positions ahead of them")
     else:

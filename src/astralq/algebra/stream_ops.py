@@ -2,20 +2,32 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from functools import cached_property
+from dataclasses import dataclass, field
+from functools import cached_property, reduce
 
 from astralq.algebra.base import RELATION_HINT, STAMP, STREAM_HINT, Kind, Operator, expect
-from astralq.algebra.domain import at_last_batch
+from astralq.algebra.digest import LATER
+from astralq.algebra.domain import Domain, Shift, at_last_batch
 from astralq.algebra.grouping import unique
-from astralq.algebra.relational import Join, JoinKind, Product, Project, Rename, Select, check_condition
+from astralq.algebra.relational import (
+    Join,
+    JoinKind,
+    Named,
+    Product,
+    Project,
+    Rename,
+    Select,
+    SetKind,
+    SetOperation,
+    check_condition,
+)
 from astralq.algebra.sources import SensedSource, StartedAt, StreamSource
 from astralq.algebra.streamers import IStream
-from astralq.algebra.windows import Window, last_batch, unbounded
+from astralq.algebra.windows import Window, WindowSpec, last_batch, now, range_, unbounded
 from astralq.errors import PlanError
 from astralq.expr.functions import call
-from astralq.expr.nodes import TRUE, Column, Expr, Literal
-from astralq.schema import BIGINT, INTERVAL, Schema
+from astralq.expr.nodes import TRUE, Cast, Column, Expr, Literal
+from astralq.schema import BIGINT, INTERVAL, NULL, Schema
 from astralq.timeline import Duration, format_duration
 
 
@@ -127,7 +139,8 @@ class LookupJoin(Composite):
 class BandJoin(Composite):
     """S1 ⋈^d S2: pairs whose timestamps, or positions, differ by at most d; without d, all (001 D34).
 
-    d = 0 means the [∞] form: pairs with equal timestamps.
+    d = 0 means the [∞] form: pairs with equal timestamps. An outer band join also gives the tuples without a match, and
+    an anti join these alone: each once, a chronon after its match could have come last, t + d + ε.
     """
 
     left: Operator
@@ -135,9 +148,14 @@ class BandJoin(Composite):
     condition: Expr = TRUE
     within: Duration | None = None
     within_rows: int | None = None
+    how: JoinKind = field(default=JoinKind.INNER, metadata=LATER)
 
     @cached_property
     def definition(self) -> Operator:
+        return self.over(unbounded())
+
+    def over(self, window: WindowSpec) -> Operator:
+        """Its definition with a window that holds at least the tuples of the last d in the place of [∞]."""
         for side in (self.left, self.right):
             expect(side, Kind.STREAM, "a band join", STREAM_HINT)
         both = self.left.schema.concat(self.right.schema)
@@ -145,12 +163,37 @@ class BandJoin(Composite):
         place, limit = self._band
         taken = {n.lower() for n in both.names}
         names = [_free(f"{side}{place}", taken) for side in ("left", "right")]
-        left, right = (
-            Window(_with(side, place, name), unbounded())
-            for side, name in zip((self.left, self.right), names, strict=True)
-        )
-        joined = Join(left, right, _band_condition(self.condition, names, left, limit))
-        return IStream(Project(joined, tuple((a.name, Column(a.type, a.name)) for a in both)))
+        sides = [_with(side, place, name) for side, name in zip((self.left, self.right), names, strict=True)]
+        left, right = (Window(side, window) for side in sides)
+        condition = _band_condition(self.condition, names, left, limit)
+        joined = Join(left, right, condition)
+        pairs: Operator = Project(joined, tuple((a.name, Column(a.type, a.name)) for a in both))
+        if self.how is JoinKind.INNER:
+            return IStream(pairs)
+        assert self.within is not None
+        alone = [
+            self._alone(kept, other, condition, place)
+            for place, (kept, other) in enumerate((sides, sides[::-1]))
+            if self.how in (JoinKind.FULL, (JoinKind.LEFT, JoinKind.RIGHT)[place])
+        ]
+        if self.how is JoinKind.ANTI:
+            return IStream(self._alone(sides[0], sides[1], condition, 0))
+        return IStream(reduce(lambda one, other: SetOperation(one, other, SetKind.UNION), [pairs, *alone]))
+
+    def _alone(self, kept: Operator, other: Operator, condition: Expr, place: int) -> Operator:
+        """The tuples of one side that have no match in the other, when that is known: d + ε after they came."""
+        assert self.within is not None
+        late = Domain(Window(kept, now()), Shift(Duration(self.within + 1)))
+        # All that is near a tuple of d + ε ago.
+        near = Window(other, range_(f"{2 * self.within + 1} us"))
+        unmatched = Join(late, near, condition, JoinKind.ANTI)
+        sides: list[list[Named]] = [
+            [(a.name, Column(a.type, a.name)) for a in s.schema] for s in (self.left, self.right)
+        ]
+        if self.how is JoinKind.ANTI:
+            return Project(unmatched, tuple(sides[0]))
+        sides[1 - place] = [(n, Cast(c.type, Literal(NULL, None), implicit=True)) for n, c in sides[1 - place]]
+        return Project(unmatched, (*sides[0], *sides[1]))
 
     @property
     def _band(self) -> tuple[str, Literal | None]:
@@ -162,16 +205,24 @@ class BandJoin(Composite):
                 raise PlanError(f"the band {d!r} is not a whole number", hint="give an integer of rows, or a duration")
             if d is not None and d < 0:
                 raise PlanError("the band is negative", hint="two tuples differ by at least 0")
+        if self.how in (JoinKind.SEMI, JoinKind.SINGLE):
+            raise PlanError(f"a {self.how.value} has no band", hint="use an inner band join, and project it")
+        if self.how is not JoinKind.INNER and self.within is None:
+            raise PlanError(
+                f"a {self.how.value} of streams without a band of time: it would never be known that no match comes",
+                hint="write WITHIN and a duration, for example WITHIN 10 MINUTES",
+            )
         if self.within_rows is not None:
             return "_n", Literal(BIGINT, self.within_rows)
         return "_t", None if self.within is None else Literal(INTERVAL, int(self.within))
 
     @property
     def label(self) -> str:
+        what = f"BAND {self.how.value}"
         if self.within_rows is not None:
-            return f"BAND JOIN WITHIN {self.within_rows} ROWS ON {self.condition}"
+            return f"{what} WITHIN {self.within_rows} ROWS ON {self.condition}"
         d = "∞" if self.within is None else format_duration(self.within)
-        return f"BAND JOIN WITHIN {d} ON {self.condition}"
+        return f"{what} WITHIN {d} ON {self.condition}"
 
 
 def timestamp_attribute(stream: Operator) -> str | None:

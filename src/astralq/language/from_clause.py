@@ -28,9 +28,11 @@ from astralq.expr.nodes import TRUE, Column, Expr, inside
 from astralq.language.environment import Environment
 from astralq.language.files import hidden_file
 from astralq.language.joins import (
+    AS_OF,
     asof,
     attached,
     band,
+    check_as_of,
     coalesced,
     common_attributes,
     kind_of,
@@ -85,6 +87,8 @@ class FromBinder:
     def bind(self, first: Item, joins: list[exp.Join]) -> Scope:
         """The scope of all items."""
         joins = [*(first.args.get("joins") or []), *joins]
+        if first.args.get("as_of") is not None:
+            raise ExpressionError("FOR SYSTEM_TIME AS OF stands behind the right side of a join", hint=AS_OF)
         # While a stream is joined with relations, it stands as its last batch; one streamer goes on top (D32).
         current = self._entered(first)
         pending = False
@@ -284,9 +288,12 @@ class FromBinder:
     # ---- joins
 
     def _joined(self, left: Scope, join: exp.Join, pending: bool) -> tuple[Scope, bool]:
-        lookup, within = bool(join.args.get("lookup")), join.args.get("within")
+        as_of = join.this.args.get("as_of")
+        lookup, within = bool(join.args.get("lookup")) or as_of is not None, join.args.get("within")
         if pending and (lookup or within is not None):
             left, pending = self._finished(left, True), False
+        if as_of is not None:
+            check_as_of(left, as_of, ScopeBinder(left, self.env.regions, self.env.source))
         # a JOIN b JOIN c ON … ON …: the inner join stands behind b, as if in parentheses.
         nested = bool(join.this.args.get("joins"))
         right = (self._parenthesised if nested else self._entered)(join.this, left.taken)
@@ -310,9 +317,7 @@ class FromBinder:
         elif (join.args.get("method") or "").upper() == "ASOF":
             operator = asof(a, b, condition, how, pending=pending, plain=not lookup and within is None)
         elif within is not None:
-            if how is not JoinKind.INNER:
-                raise PlanError("a band join is an inner join")
-            operator = band(a, b, condition, within)
+            operator = band(a, b, condition, within, how)
         elif lookup:
             operator = LookupJoin(a, b, condition, how)
         else:

@@ -32,7 +32,7 @@ from astralq.language.syntax import (
 )
 
 # Words that follow a FROM item and so are no alias of it.
-_NOT_ALIAS = {"LOOKUP", "SINGLE", "WITHIN", "EVERY", "AT", "DELAYED", "BY", "DURING", "DIVIDE"}
+_NOT_ALIAS = {"LOOKUP", "SINGLE", "WITHIN", "EVERY", "AT", "DELAYED", "BY", "DURING", "DIVIDE", "FOR"}
 
 
 _CLAUSES = {"FROM", "OPTIONS", "TIMESTAMP", "POSITION", "BATCH", "LOCATION", "LATENESS", "SENSED", "EVERY", "VALID"} | {
@@ -171,11 +171,13 @@ class AstralSQL(ScalarSQL):
                 named.set("assigned", True)
                 return named
             item = self._item()
+            as_of = self._as_of()
             alias = self._parse_table_alias(alias_tokens=alias_tokens or self.TABLE_ALIAS_TOKENS)
             if alias is not None:
                 item.set("alias", alias)
                 if self._curr and self._curr.token_type is TokenType.L_BRACKET:
                     self.raise_error("the alias comes after the window")
+            item.set("as_of", as_of or self._as_of())
             if joins:
                 for join in self._parse_joins(alias_tokens=alias_tokens):
                     item.append("joins", join)
@@ -205,6 +207,12 @@ class AstralSQL(ScalarSQL):
             table = exp.Table(this=name)
             name.meta.update(start=token.start, end=token.end, line=token.line)
             return table
+
+        def _as_of(self) -> exp.Expression | None:
+            """FOR SYSTEM_TIME AS OF s.ts, behind the right side of a join."""
+            if not self._match_text_seq("FOR", "SYSTEM_TIME", "AS", "OF"):
+                return None
+            return cast("exp.Expression | None", self._parse_bitwise())
 
         def _ahead_is_spread(self) -> bool:
             after = self._next

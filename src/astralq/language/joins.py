@@ -14,11 +14,11 @@ from astralq.algebra.sources import RelationSource
 from astralq.algebra.stream_ops import BandJoin, LookupJoin, StreamJoin, StreamProduct, timestamp_attribute
 from astralq.algebra.streamers import IStream
 from astralq.algebra.windows import Window, last_batch
-from astralq.errors import PlanError
+from astralq.errors import ExpressionError, PlanError
 from astralq.expr.functions import call
 from astralq.expr.nodes import Column, Expr
 from astralq.language.declarations import amount
-from astralq.language.scope import Entry, Scope
+from astralq.language.scope import Entry, Scope, ScopeBinder
 from astralq.language.syntax import Name
 
 _SIDES = {
@@ -29,6 +29,28 @@ _SIDES = {
     "ANTI": JoinKind.ANTI,
     "SINGLE": JoinKind.SINGLE,
 }
+
+
+AS_OF = "write s JOIN r FOR SYSTEM_TIME AS OF s.ts ON …, or s LOOKUP JOIN r ON …; a past state is r AT TIMESTAMP '…'"
+
+
+def check_as_of(left: Scope, node: exp.Expression, binder: ScopeBinder) -> None:
+    """FOR SYSTEM_TIME AS OF has to name the time of the left side's tuples: then it reads as LOOKUP JOIN (001 D33)."""
+    if left.operator.kind is not Kind.STREAM:
+        raise PlanError("FOR SYSTEM_TIME AS OF follows a stream, and this is a relation", hint=AS_OF)
+    if isinstance(node, exp.Anonymous) and str(node.this).lower() == "proctime":
+        raise ExpressionError(
+            "PROCTIME() is no time of the left side's tuples",
+            hint="LOOKUP JOIN goes by the time of a tuple; TIMESTAMP ON ARRIVAL makes that the time when it arrives",
+        )
+    own = timestamp_attribute(left.operator)
+    named = binder.bind(node)
+    if not isinstance(named, Column) or (named.name.lower() != "_t" and named.name != own):
+        time = "_t" if own is None else next((n for e in left.entries for n, a in e.columns if a == own), own)
+        raise ExpressionError(
+            f"FOR SYSTEM_TIME AS OF {node.sql('spark')}: the time of the left side's tuples is {time}",
+            hint="a lookup is as of the time of a tuple; for another one delay the relation: r DELAYED BY 1 HOUR",
+        )
 
 
 def attached(operator: Operator, beside: Sequence[Beside]) -> Operator:
@@ -102,13 +124,13 @@ def asof(a: Operator, b: Operator, condition: Expr, how: JoinKind, *, pending: b
     return AsofJoin(a, b, condition, how)
 
 
-def band(left: Operator, right: Operator, condition: Expr, within: Name) -> BandJoin:
+def band(left: Operator, right: Operator, condition: Expr, within: Name, how: JoinKind) -> BandJoin:
     if within.text == "UNBOUNDED":
-        return BandJoin(left, right, condition)
+        return BandJoin(left, right, condition, how=how)
     number, _, unit = within.text.strip().partition(" ")
     if unit.strip().lower() in ("row", "rows"):
-        return BandJoin(left, right, condition, None, int(number))
-    return BandJoin(left, right, condition, amount(within))
+        return BandJoin(left, right, condition, None, int(number), how)
+    return BandJoin(left, right, condition, amount(within), how=how)
 
 
 def simplest(streamed: IStream) -> Operator:

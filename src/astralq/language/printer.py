@@ -118,7 +118,7 @@ class Printer:
             case LookupJoin():
                 return self._joined(op.stream, f"LOOKUP {_JOINS[op.how]}", op.relation, f"ON {op.condition}")
             case BandJoin():
-                return self._joined(op.left, "JOIN", op.right, f"ON {op.condition} WITHIN {_band(op)}")
+                return self._joined(op.left, _JOINS[op.how], op.right, f"ON {op.condition} WITHIN {_band(op)}")
             case SetOperation(how=SetKind.UNION):
                 in_order = " IN ORDER" if op.in_order else ""
                 return f"({self.query(op.left)}) UNION ALL{in_order} ({self.query(op.right)})"

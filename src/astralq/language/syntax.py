@@ -190,7 +190,7 @@ class ParsedStatement(exp.Expression):
 class Item(exp.Expression):
     """An item of FROM: a table, a parenthesised query, a spread or a streamer, with what follows it."""
 
-    arg_types = {"this": True, "postfixes": False, "alias": False, "assigned": False, "joins": False}  # noqa: RUF012
+    arg_types = dict.fromkeys(("this", "postfixes", "alias", "assigned", "joins", "as_of"), False)
 
     @property
     def postfixes(self) -> list[Postfix]:

@@ -7,12 +7,11 @@ streams of windows; and the band join by position, which compares positions and 
 from __future__ import annotations
 
 from astralq.algebra.base import Operator
-from astralq.algebra.relational import Distinct, Divide, Join, Product, Project, SetKind, ValueSetOperation
+from astralq.algebra.relational import Distinct, Divide, Product, Project, SetKind, ValueSetOperation
 from astralq.algebra.schedules import Continuous, Measure
 from astralq.algebra.scopes import Back, Scope
 from astralq.algebra.stream_ops import BandJoin, Composite
-from astralq.algebra.streamers import IStream
-from astralq.algebra.windows import Window, WindowSpec
+from astralq.algebra.windows import WindowSpec
 from astralq.expr.nodes import Column
 
 
@@ -47,11 +46,7 @@ def _near(op: BandJoin) -> Operator:
     """D34 without comparing histories: a pair comes with its later tuple, and the earlier one is still in [RANGE d]
     then exactly if it is not more than d older. So windows of d stand for D34's windows of everything."""
     assert op.within is not None
-    near = WindowSpec(Continuous(), Scope(Measure.TIME, Back(op.within), Back(0)))
-    match op.definition:
-        case IStream(Project(Join(Window(left), Window(right)) as join, items)):
-            return IStream(Project(join.with_children(Window(left, near), Window(right, near)), items))
-    raise AssertionError(op.definition)
+    return op.over(WindowSpec(Continuous(), Scope(Measure.TIME, Back(op.within), Back(0))))
 
 
 def _division(op: Divide) -> Operator:

@@ -6,9 +6,10 @@ from collections.abc import Callable, Collection
 
 from astralq.algebra.constants import Constants
 from astralq.algebra.sources import RelationSource, SensedSource, Source, StreamSource, Validity
+from astralq.datatypes import Type
 from astralq.errors import DataError
 from astralq.plan import functions as F  # noqa: N812
-from astralq.plan.columns import Window, col, columns, lit, long
+from astralq.plan.columns import Column, Window, col, columns, lit, long
 from astralq.plan.encoding.batches import ALWAYS, NEVER
 from astralq.plan.encoding.tables import Key, RelationTable, StreamTable, attributes, relabelled
 from astralq.plan.operators.expressions import Names, compiled
@@ -127,7 +128,7 @@ def constants(op: Constants) -> RelationTable:
     rows = [
         F.struct(
             *(
-                compiled(e, nothing).cast(spark_type(a.type)).alias(c)
+                _typed(compiled(e, nothing), a.type).alias(c)
                 for e, a, c in zip(row, schema, attributes(schema), strict=True)
             ),
             long(k).alias("o0"),
@@ -138,6 +139,11 @@ def constants(op: Constants) -> RelationTable:
     made = [col(f"row.{c}").alias(c) for c in (*attributes(schema), "o0")]
     placed = exploded.select(*made, long(ALWAYS).alias("ft"), long(NEVER).alias("tt"))
     return RelationTable(placed, schema, (Key("o0"),), one_batch=True, append_only=True)
+
+
+def _typed(constant: Column, type_: Type) -> Column:
+    """A constant with its type, which NULL alone has not; values with parts have theirs already."""
+    return constant if type_.is_nested else constant.cast(spark_type(type_))
 
 
 def _heartbeats(source: StreamSource | SensedSource, rows: Table) -> Table:
