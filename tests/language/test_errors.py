@@ -116,7 +116,8 @@ CASES: dict[str, tuple[str, str]] = {
     "a kind of thing that there is not": (
         "CREATE TABLE z (v INT);",
         "line 10, column 8: expected STREAM, RELATION, REGION, VIEW or FUNCTION\n"
-        "10 | CREATE TABLE z (v INT);\n   |        ^^^^^",
+        "10 | CREATE TABLE z (v INT);\n   |        ^^^^^\n"
+        "  hint: CREATE STREAM is for tuples that come, CREATE RELATION for what is stored, or changes by a log",
     ),
     "a sensed stream without time": (
         "CREATE STREAM z (site INT) SENSED EVERY 1 MINUTE AT SITES (1) FROM python 'm:c';",

@@ -124,8 +124,7 @@ ERRORS = {
     ),
     "SELECT rank() OVER (ORDER BY id) AS n FROM r": (
         "OVER belongs to ROW_NUMBER() only, not to RANK()",
-        "to choose by place, write QUALIFY ROW_NUMBER() OVER (PARTITION BY k ORDER BY v DESC) <= 3; an aggregate of "
-        "the tuples before is one of a stream's window, as [PARTITION BY k ROWS 3]",
+        "to choose by place, write QUALIFY ROW_NUMBER() OVER (PARTITION BY k ORDER BY v DESC) <= 3",
     ),
     "SELECT ROW_NUMBER() OVER (ORDER BY id ROWS BETWEEN 1 PRECEDING AND CURRENT ROW) AS n FROM r": (
         "ROW_NUMBER() has no frame",

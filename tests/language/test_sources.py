@@ -12,7 +12,7 @@ from astralq.model import Data
 from astralq.schema import Location, schema
 from astralq.timeline import duration, instant
 from tests.language.support import DECLARED, S, bound, error
-from tests.support import answer, sec, single
+from tests.support import answer, at, sec, single
 
 KVT = schema("k INT, v DOUBLE, ts TIMESTAMP")
 CSV = Origin("csv", "path")
@@ -244,3 +244,23 @@ def test_sites_are_one_attribute_of_a_relation(sites: str, message: str) -> None
     CREATE STREAM road (site INT, time TIMESTAMP) SENSED EVERY 1 MINUTE AT SITES ({sites}) FROM python 'm:c';"""
     with pytest.raises(ScriptError, match=message):
         read_script(text)
+
+
+def test_position_by_takes_desc() -> None:
+    columns = "a INT, b STRING, ts TIMESTAMP"
+    text = f"CREATE STREAM z ({columns}) FROM csv 'path' TIMESTAMP BY ts POSITION BY b DESC, a ASC;"
+    source = declared(text)
+    assert source == StreamSource("z", schema(columns), "ts", ("b", "a"), origin=CSV, descending=("b",))
+    rows = [(1, "a", sec(5)), (2, "b", sec(5)), (3, None, sec(5)), (0, "b", sec(5)), (9, "z", sec(6))]
+    found = answer(bound("SELECT a FROM z", declared=text), {"z": rows})
+    assert found == [(5, 0, 0), (5, 0, 2), (5, 0, 1), (5, 0, 3), (6, 0, 9)]  # NULL is the least value
+    assert "POSITION BY b DESC, a;" in print_script(source)
+
+
+def test_a_stored_relation_takes_desc_and_a_change_log_does_not() -> None:
+    text = "CREATE RELATION r (a INT, op STRING, ts TIMESTAMP) FROM csv 'r.csv'"
+    stored = bound("SELECT a FROM r", declared=f"{text} POSITION BY a DESC;")
+    assert at(stored, {"r": [(1, "+", sec(0)), (3, "-", sec(0)), (2, "+", sec(0))]}, 1) == [(3,), (2,), (1,)]
+    assert error(f"{text} CHANGES BY op AT ts POSITION BY a DESC;").splitlines()[0] == (
+        "line 1, column 17: relation r: the changes of an instant act in ascending order of POSITION BY"
+    )

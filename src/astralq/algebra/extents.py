@@ -45,8 +45,10 @@ def stream(
     declared, made, timestamp = with_computed(schema(attributes), computed or {}, timestamp)
     if location is not None:
         declared = declared.with_location(Location(*location, planar))
-    by = names_of(position_by)
-    return StreamQuery(StreamSource(name, declared, timestamp, by, batch_by, batch_each_row, computed=made))
+    by, down = positions_of(position_by)
+    return StreamQuery(
+        StreamSource(name, declared, timestamp, by, batch_by, batch_each_row, computed=made, descending=down)
+    )
 
 
 def sensed(
@@ -86,8 +88,9 @@ def relation(
     >>> relation("Buoys", "id INT, since TIMESTAMP, till TIMESTAMP", valid_from="since", valid_to="till").schema.names
     ('id', 'since', 'till')
     """
+    by, down = positions_of(position_by)
     source = RelationSource(
-        name, schema(attributes), valid_from, valid_to, change, at, names_of(key), names_of(position_by)
+        name, schema(attributes), valid_from, valid_to, change, at, names_of(key), by, descending=down
     )
     return RelationQuery(source)
 
@@ -111,6 +114,17 @@ def values(attributes: str | Schema, *rows: Sequence[Value]) -> RelationQuery:
         )
     )
     return RelationQuery(Rename(constants, tuple(zip(constants.schema.names, declared.names, strict=True))))
+
+
+def positions_of(columns: Columns) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """The names of POSITION BY, and those that are descending.
+
+    >>> positions_of("a, b DESC")
+    (('a', 'b'), ('b',))
+    """
+    parts = [(n.split(), n) for n in names_of(columns)]
+    down = [words[0] for words, _ in parts if len(words) == 2 and words[1].upper() == "DESC"]
+    return tuple(words[0] if words[0] in down else whole for words, whole in parts), tuple(down)
 
 
 def names_of(columns: Columns) -> tuple[str, ...]:

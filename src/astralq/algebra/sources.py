@@ -109,9 +109,9 @@ class StreamSource(Operator):
     """A pushed stream (003's receive; 001 D13 to D15, 002 D7 to D9, 000 D4, 004 Definition 2.1).
 
     `timestamp` names the attribute that stamps a tuple; without it a tuple is stamped on arrival.
-    Simultaneous tuples are ordered by `position_by`, else by all values. One timestamp is one batch with
-    i = 0, unless `batch_by` names the attribute that holds i, or `batch_each_row` numbers every tuple.
-    A schema with a location makes the stream spatio-temporal (004 Definition 3.1).
+    Simultaneous tuples are ordered by `position_by`, those of `descending` downwards, else by all values. One timestamp
+    is one batch with i = 0, unless `batch_by` names the attribute that holds i, or `batch_each_row` numbers every
+    tuple. A schema with a location makes the stream spatio-temporal (004 Definition 3.1).
 
     With `progress` its rows are what INSERT INTO … WITH PROGRESS wrote: they bring t, i and positions, and heartbeats,
     which say how far time has come where there is no tuple (001 §8). `heartbeat` names a BOOLEAN that marks them in
@@ -134,6 +134,7 @@ class StreamSource(Operator):
     heartbeat: str | None = field(default=None, metadata=LATER)
     heartbeat_at: int = field(default=0, metadata=LATER)
     computed: Computed = field(default=(), metadata=LATER)
+    descending: tuple[str, ...] = field(default=(), metadata=LATER)
 
     @property
     def kind(self) -> Kind:
@@ -332,7 +333,7 @@ class RelationSource(Operator):
     changes '+' and '-' at a time, where with a key a '+' replaces the row of that key, and without one a '-'
     takes out the oldest equal row. All changes of one timestamp act together at (t, 0), deletions first. The
     operation and time of a change belong to the log, not to the relation's tuples. Rows are ordered by
-    `position_by`, else by all values.
+    `position_by`, those of `descending` downwards, else by all values.
     """
 
     name: str
@@ -346,6 +347,7 @@ class RelationSource(Operator):
     unit: str | None = None
     origin: Origin | None = None
     computed: Computed = field(default=(), metadata=LATER)
+    descending: tuple[str, ...] = field(default=(), metadata=LATER)
 
     @property
     def kind(self) -> Kind:
@@ -378,6 +380,11 @@ class RelationSource(Operator):
         _check_computed(f"relation {self.name}", self.declared, self.stored, self.computed)
         for name in self.position_by:
             self.declared.index(name)
+        if self.descending and self.change is not None:
+            raise PlanError(
+                f"relation {self.name}: the changes of an instant act in ascending order of POSITION BY",
+                hint="leave out DESC, or give the log a number that counts up",
+            )
         for name in self.key:
             self.schema.index(name)
         for moment in (self.valid_from, self.valid_to, self.at):

@@ -185,6 +185,7 @@ def stream_source(
         heartbeat,
         place,
         computed,
+        _attributes(schema, declared.descending),
     )
 
 
@@ -278,6 +279,7 @@ def relation_source(declared: RelationDeclaration, dialect: str, *, file: bool =
         _unit(moment),
         declared.origin,
         computed,
+        _attributes(schema, declared.descending),
     )
 
 

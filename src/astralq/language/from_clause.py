@@ -27,6 +27,7 @@ from astralq.expr.functions import call
 from astralq.expr.nodes import TRUE, Column, Expr, inside
 from astralq.language.environment import Environment
 from astralq.language.files import hidden_file
+from astralq.language.hints import hint_for_band
 from astralq.language.joins import (
     AS_OF,
     asof,
@@ -325,7 +326,7 @@ class FromBinder:
             if (a.kind is Kind.STREAM and b.kind is Kind.STREAM) or (pending and b.kind is Kind.STREAM):
                 raise PlanError(
                     "two streams are joined without a band",
-                    hint="add WITHIN and a duration or a number of rows, or give one of them a window",
+                    hint=hint_for_band(join.args.get("on")),
                 )
             pending = pending or Kind.STREAM in (a.kind, b.kind)
             plain = join.args.get("on") is None and condition == TRUE and how is JoinKind.INNER

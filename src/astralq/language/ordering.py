@@ -14,7 +14,7 @@ from astralq.errors import AstralError, ExpressionError, Span
 from astralq.expr.conditions import conjunction, conjuncts
 from astralq.expr.nodes import Column, Expr
 from astralq.language.environment import Environment
-from astralq.language.hints import OVER
+from astralq.language.hints import hint_for_over
 from astralq.language.nodes import nothing, unaliased
 from astralq.language.scope import Entry, Scope, ScopeBinder
 from astralq.schema import INT
@@ -57,7 +57,9 @@ class Arranger:
         function = node.this
         name = str(function.this).lower() if isinstance(function, exp.Anonymous) else ""
         if name != "row_number" or function.expressions:
-            raise ExpressionError(f"OVER belongs to ROW_NUMBER() only, not to {node.this.sql('spark')}", hint=OVER)
+            raise ExpressionError(
+                f"OVER belongs to ROW_NUMBER() only, not to {node.this.sql('spark')}", hint=hint_for_over(node)
+            )
         if node.args.get("spec") is not None:
             raise ExpressionError("ROW_NUMBER() has no frame", hint="leave out ROWS or RANGE BETWEEN …")
         text = node.sql("spark")

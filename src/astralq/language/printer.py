@@ -356,7 +356,7 @@ def _stream_clauses(source: StreamSource) -> list[str]:
     if source.heartbeat is not None:
         parts.append(f"HEARTBEAT BY {quoted(source.heartbeat)}")
     if source.position_by:
-        parts.append(f"POSITION BY {', '.join(map(quoted, source.position_by))}")
+        parts.append(f"POSITION BY {_positions(source)}")
     if source.batch_by is not None:
         parts.append(f"BATCH BY {quoted(source.batch_by)}")
     if source.batch_each_row:
@@ -380,8 +380,12 @@ def _relation_clauses(source: RelationSource) -> list[str]:
     if source.key:
         parts.append(f"KEY ({', '.join(map(quoted, source.key))})")
     if source.position_by:
-        parts.append(f"POSITION BY {', '.join(map(quoted, source.position_by))}")
+        parts.append(f"POSITION BY {_positions(source)}")
     return parts
+
+
+def _positions(source: StreamSource | RelationSource) -> str:
+    return ", ".join(f"{quoted(n)}{' DESC' * (n in source.descending)}" for n in source.position_by)
 
 
 def _band(op: BandJoin) -> str:

@@ -20,7 +20,7 @@ from astralq.expr.functions import call
 from astralq.expr.nested import field_of
 from astralq.expr.nodes import Call, Column, Expr, Literal
 from astralq.expr.parse import Binder, Regions
-from astralq.language.hints import IN_BRACKETS, OF_INSTANTS, OF_WINDOWS, PLACES, WINDOW_COLUMNS, WINDOW_FUNCTIONS
+from astralq.language.hints import OF_INSTANTS, OF_WINDOWS, PLACES, WINDOW_COLUMNS, hint_for_function
 from astralq.schema import BIGINT, DOUBLE, INT, STRING, TIMESTAMP, Attribute, Schema
 
 PSEUDO = tuple(a.name for a in STAMP)
@@ -231,8 +231,8 @@ class ScopeBinder(Binder):
             if str(node.this).lower() == "grouping" and len(args) != 1:
                 raise ExpressionError(f"grouping takes 1 argument, not {len(args)}", hint="grouping_id takes several")
             return Call(GROUPING[str(node.this).lower()], str(node.this).lower(), args)
-        if str(node.this).lower() in WINDOW_FUNCTIONS:
-            raise ExpressionError(f"unknown function {str(node.this)!r}", hint=IN_BRACKETS)
+        if (hint := hint_for_function(str(node.this))) is not None:
+            raise ExpressionError(f"unknown function {str(node.this)!r}", hint=hint)
         if str(node.this).lower() in ("avgspd", "average_speed", "path_length"):
             aliases = {(e.alias or "").lower() for e in self.scope.entries}
             if [a.name.lower() for a in node.expressions if isinstance(a, exp.Column)] == [

@@ -84,6 +84,20 @@ class StatementParser(ScalarSQL.Parser):
     def _names(self, what: str) -> tuple[Name, ...]:
         return tuple(self._parse_csv(lambda: self._name(what)))
 
+    def _positions(self) -> tuple[tuple[Name, ...], tuple[Name, ...]]:
+        """The attributes of POSITION BY, and those of them that are DESC."""
+        descending: list[Name] = []
+
+        def one() -> Name:
+            name = self._name("an attribute")
+            if self._match_text_seq("DESC"):
+                descending.append(name)
+            else:
+                self._match_text_seq("ASC")
+            return name
+
+        return tuple(self._parse_csv(one)), tuple(descending)
+
     def _wrapped_names(self, what: str) -> tuple[Name, ...]:
         return tuple(self._parse_wrapped_csv(lambda: self._name(what)))
 
@@ -301,7 +315,7 @@ class StatementParser(ScalarSQL.Parser):
                 self.raise_error("expected FROM format 'path' before OPTIONS")
             given["origin"] = Origin(given["origin"].format, given["origin"].path, self._options())
         elif self._match_text_seq("POSITION", "BY"):
-            given["position_by"] = self._names("an attribute")
+            given["position_by"], given["descending"] = self._positions()
         else:
             return False
         return True

@@ -53,6 +53,7 @@ class StreamDeclaration:
     timestamp: Moment | None = None
     on_arrival: bool = False
     position_by: tuple[Name, ...] = ()
+    descending: tuple[Name, ...] = ()  # of POSITION BY
     batch_by: Name | None = None
     batch_each_row: bool = False
     location: tuple[Name, Name] | None = None
@@ -83,6 +84,7 @@ class RelationDeclaration:
     at: Moment | None = None
     key: tuple[Name, ...] = ()
     position_by: tuple[Name, ...] = ()
+    descending: tuple[Name, ...] = ()  # of POSITION BY
 
 
 @dataclass(frozen=True)

@@ -13,7 +13,7 @@ from astralq.algebra.constants import Constants
 from astralq.algebra.sources import UNITS, RelationSource, SensedSource, Sensor, StreamSource, Validity
 from astralq.errors import DataError, TimeError
 from astralq.expr.evaluate import evaluator
-from astralq.expr.order import OrderKey, order_key, row_key
+from astralq.expr.order import OrderKey, order_key, row_key, sort_key
 from astralq.io.computed import Completion
 from astralq.io.progress import Stamped, WithHeartbeats
 from astralq.model.values import Phi, Relation, Row, Stream, Values
@@ -85,11 +85,10 @@ def receive(source: StreamSource, data: Stream | Rows | WithHeartbeats | Stamped
     for k, t in enumerate(times, start=1):
         if t is None:
             raise DataError(f"row {k} of stream {source.name} {source.lacks_timestamp}")
-    order = [source.declared.index(name) for name in source.position_by]
     index = _batch_index(source)
     width = len(source.schema)
     keyed = sorted(
-        (t, index(values), row_key(tuple(values[k] for k in order)), row_key(values[:width]), values[:width])
+        (t, index(values), _position(source, values), row_key(values[:width]), values[:width])
         for t, values in zip(times, rows, strict=True)
     )
     counted: dict[Instant, int] = defaultdict(int)
@@ -212,8 +211,17 @@ def _stamp(source: RelationSource, row: Values, name: str) -> Instant | None:
 
 def _order(source: RelationSource, declared: Values, kept: Values) -> OrderKey:
     """The order of a base relation: POSITION BY, else all values."""
-    by = tuple(declared[source.declared.index(name)] for name in source.position_by)
-    return (*row_key(by), *row_key(kept))
+    return (*_position(source, declared), *row_key(kept))
+
+
+def _position(source: StreamSource | RelationSource, row: Values) -> OrderKey:
+    """What POSITION BY sorts a row by; NULLs are the least values."""
+    return tuple(
+        sort_key(
+            row[source.declared.index(n)], descending=n in source.descending, nulls_first=n not in source.descending
+        )
+        for n in source.position_by
+    )
 
 
 def _constant(source: RelationSource, rows: list[Values]) -> list[_Version]:

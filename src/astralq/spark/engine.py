@@ -15,7 +15,7 @@ from pyspark.sql import functions as F  # noqa: N812
 from astralq.algebra.base import HasOperator, Operator, operator_of
 from astralq.algebra.callables import function as python_function
 from astralq.algebra.computed import with_computed
-from astralq.algebra.extents import names_of
+from astralq.algebra.extents import names_of, positions_of
 from astralq.algebra.fluent import Columns, RelationQuery, StreamQuery
 from astralq.algebra.set_aside import SetAsideWarning
 from astralq.algebra.sources import RelationSource, StreamSource, sources_of
@@ -120,8 +120,8 @@ class Engine:
         schema, made, stamp = with_computed(stored, computed or {}, timestamp)
         schema = schema.with_location(None if location is None else Location(*location, planar))
         name = self._keep(df, stored, name or f"stream_{len(self._frames) + 1}")
-        by, unit = names_of(position_by), None if unit is None else unit.upper()
-        return StreamQuery(StreamSource(name, schema, stamp, by, batch_by, unit=unit, computed=made))
+        (by, down), unit = positions_of(position_by), None if unit is None else unit.upper()
+        return StreamQuery(StreamSource(name, schema, stamp, by, batch_by, unit=unit, computed=made, descending=down))
 
     def relation_from(
         self,
@@ -139,6 +139,7 @@ class Engine:
         """A DataFrame as a relation: constant, versioned by times of validity, or a log of changes."""
         schema = _schema_of(df, None)
         name = self._keep(df, schema, name or f"relation_{len(self._frames) + 1}")
+        by, down = positions_of(position_by)
         source = RelationSource(
             name,
             schema,
@@ -147,8 +148,9 @@ class Engine:
             change,
             at,
             names_of(key),
-            names_of(position_by),
+            by,
             None if unit is None else unit.upper(),
+            descending=down,
         )
         return RelationQuery(source)
 

@@ -15,12 +15,12 @@ from astralq.expr.nodes import Expr
 from astralq.plan import functions as F  # noqa: N812
 from astralq.plan.aggregate.elementary import Elementary
 from astralq.plan.columns import Column, Window, col, columns, lit
+from astralq.plan.encoding.descending import reversed_columns
 from astralq.plan.encoding.scan import equal
 from astralq.plan.encoding.tables import Key, RelationTable, attributes, relabelled
 from astralq.plan.operators.expressions import Names, compiled
 from astralq.plan.run import Run
 from astralq.plan.table import Table
-from astralq.schema import Type
 
 
 def order_by(op: OrderBy, relation: RelationTable) -> RelationTable:
@@ -40,33 +40,8 @@ def _sort_columns(keys: Sequence[SortKey], names: Names) -> list[Column]:
     for key in keys:
         value = compiled(key.expr, names)
         found += [] if key.nulls_first else [value.is_null()]
-        found += _reversed(value, key.expr.type) if key.descending else [value]
+        found += reversed_columns(value, key.expr.type) if key.descending else [value]
     return found
-
-
-_DIGITS = "0123456789ABCDEF"
-
-
-def _reversed(value: Column, type_: Type) -> list[Column]:
-    """What sorts ascending as the value does descending; NULL stays NULL."""
-    match type_.name:
-        case "TINYINT" | "SMALLINT" | "INT" | "BIGINT":
-            return [F.expr(f"(~{value.text})")]  # unlike -x it cannot overflow
-        case "DATE":
-            return [F.expr(f"(~unix_date({value.text}))")]
-        case "TIMESTAMP":
-            return [F.expr(f"(~unix_micros({value.text}))")]
-        case "BOOLEAN":
-            return [~value]
-        case "FLOAT" | "DOUBLE":
-            return [~F.expr(f"isnan({value.text})"), -value]  # NaN is the greatest value, and its negative is NaN
-        case "STRING" | "BINARY":
-            # Each byte as the digits of its complement; the end is behind them all, as a longer text comes first.
-            digits = f"translate(hex({value.text}), '{_DIGITS}', '{_DIGITS[::-1]}')"
-            return [F.concat(F.expr(digits), lit("G"))]
-        case "NULL":
-            return [value]
-    return [-value]
 
 
 def limit(op: Limit, relation: RelationTable, run: Run, *, at_once: bool) -> RelationTable:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Mapping
 
 from astralq.algebra.constants import Constants
 from astralq.algebra.sources import RelationSource, SensedSource, Source, StreamSource, Validity
@@ -11,6 +11,7 @@ from astralq.errors import DataError
 from astralq.plan import functions as F  # noqa: N812
 from astralq.plan.columns import Column, Window, col, columns, lit, long
 from astralq.plan.encoding.batches import ALWAYS, NEVER
+from astralq.plan.encoding.descending import reversed_columns
 from astralq.plan.encoding.tables import Key, RelationTable, StreamTable, attributes, relabelled
 from astralq.plan.operators.expressions import Names, compiled
 from astralq.plan.sources import changes
@@ -58,13 +59,13 @@ def received(source: StreamSource | SensedSource, rows: Table) -> StreamTable:
         return _stamped_already(source, rows)
     t = moment(source, source.timestamp)
     missing = f"a row of stream {source.name} {source.lacks_timestamp}"
-    order = tuple(f"c{schema.index(n)}" for n in source.position_by)
-    order = tuple(dict.fromkeys([*order, *attributes(schema)]))
+    by = _positions(source)
+    order = tuple(dict.fromkeys([*by, *attributes(schema)]))
     arrival = []
     if "_n" in rows.columns and not source.position_by:
         # A source that has an order of its own, as a log has.
         arrival, order = [col("_n").cast("bigint").alias("o0")], ("o0", *order)
-    tuples: Table = rows.select(*columns(attributes(schema)), *arrival, required(t, missing).alias("t"))
+    tuples: Table = rows.select(*columns(attributes(schema)), *_made(by), *arrival, required(t, missing).alias("t"))
     if source.batch_by is not None:
         i = col(f"c{schema.index(source.batch_by)}").cast("bigint")
         wrong = f"stream {source.name}: a batch index in {source.batch_by!r} is not 0, 1, 2, …"
@@ -92,6 +93,24 @@ def _stamped_already(source: StreamSource | SensedSource, rows: Table) -> Stream
     return StreamTable(tuples, schema, tuple(attributes(schema)), one_batch)
 
 
+def _positions(source: StreamSource | RelationSource) -> dict[str, Column | None]:
+    """The columns that POSITION BY sorts by: attributes, or what is made of those that are descending."""
+    found: dict[str, Column | None] = {}
+    for name in source.position_by:
+        column = f"c{source.schema.index(name)}"
+        if name not in source.descending:
+            found[column] = None
+            continue
+        # NULLs are the least values, and so the last.
+        made = [col(column).is_null(), *reversed_columns(col(column), source.schema[name].type)]
+        found |= {f"down{len(found) + k}": value for k, value in enumerate(made)}
+    return found
+
+
+def _made(by: Mapping[str, Column | None]) -> list[Column]:
+    return [value.alias(c) for c, value in by.items() if value is not None]
+
+
 def standing(op: RelationSource | Constants, scan: Callable[[RelationSource], Table]) -> RelationTable:
     """A relation that stands in files, or in the query itself."""
     return constants(op) if isinstance(op, Constants) else stored(op, scan(op))
@@ -100,7 +119,7 @@ def standing(op: RelationSource | Constants, scan: Callable[[RelationSource], Ta
 def stored(source: RelationSource, rows: Table) -> RelationTable:
     """A base relation that is no log: POSITION BY, all values, and a number that tells equal rows apart are its φ."""
     schema = source.schema
-    by = [f"c{schema.index(n)}" for n in source.position_by]
+    by = _positions(source)
     order = list(dict.fromkeys([*by, *attributes(schema)]))
     start, end = lit(ALWAYS), lit(NEVER)
     if source.valid_from is not None:
@@ -110,9 +129,10 @@ def stored(source: RelationSource, rows: Table) -> RelationTable:
             until = moment(source, source.valid_to)
             early = f"relation {source.name}: a row is valid to a time before it is valid from"
             end = failing(until < start, early, F.coalesce(until, lit(NEVER)))
-    copies = Window.partition_by(*order).order_by(lit(0))
+    copies = Window.partition_by(*attributes(schema)).order_by(lit(0))
     told_apart = rows.select(
         *columns(attributes(schema)),
+        *_made(by),
         (F.row_number().over(copies) - 1).cast("bigint").alias("o0"),
         start.cast("bigint").alias("ft"),
         end.cast("bigint").alias("tt"),
