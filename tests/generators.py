@@ -74,6 +74,15 @@ linear_rows = st.builds(
     st.integers(1, 3),
 )
 
+calendar_windows: st.SearchStrategy[WindowSpec] = st.builds(
+    # In 1970 01:00 in Paris is midnight in UTC.
+    lambda size, every, o: hop(size, every, us(3_600_000_000 + o), "Europe/Paris"),
+    st.one_of(st.sampled_from(["1 day", "1 month", "2 weeks"]), durations),
+    st.sampled_from(["1 day", "1 month"]),
+    st.integers(0, HORIZON),
+)
+"""Windows by local days and months, of which one or another ends while tuples come."""
+
 temporal_windows: st.SearchStrategy[WindowSpec] = st.one_of(
     st.builds(range_, durations, durations),
     st.builds(lambda x: range_(us(x)), st.integers(0, 5)),
@@ -82,6 +91,7 @@ temporal_windows: st.SearchStrategy[WindowSpec] = st.one_of(
     st.builds(tumble, durations, offsets),
     st.builds(lambda t, y: landmark(Instant(t), y), st.integers(0, 6), durations),
     linear_time,
+    calendar_windows,
     st.builds(lambda w, d: w.delayed(us(d)), st.builds(range_, durations, durations), st.integers(0, 4)),
 )
 """Windows whose schedule and scope are both on time (the "full temporal" ones of 001 P5)."""
@@ -94,6 +104,7 @@ bounded_windows: st.SearchStrategy[WindowSpec] = st.builds(
         st.builds(tumble, durations, offsets),
         st.builds(lambda t, y: landmark(Instant(t), y), st.integers(0, 6), durations),
         linear_time,
+        calendar_windows,
     ),
     st.sampled_from([0, 0, 1, 3]),
 )

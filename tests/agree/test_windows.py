@@ -10,15 +10,20 @@ import pytest
 from astralq import (
     WindowSpec,
     at_instants,
+    duration,
     for_loop,
     from_to,
     general,
+    hop,
+    instant,
     landmark,
     moving,
     range_,
     rows,
     sensed,
+    session,
     stream,
+    tumble,
     two_rates,
 )
 from astralq.algebra.schedules import Measure, Periodic
@@ -131,3 +136,29 @@ def test_sensed_streams_are_streams_like_others(engine: Engine) -> None:
     found = on_spark(engine, query, {"P": measure}, t0=Instant(0), until=Instant(8))
     assert same(expected, found)
     assert len(expected) == 17
+
+
+def test_windows_by_the_calendar_and_sessions_agree_where_clocks_change(engine: Engine) -> None:
+    """Readings every 7 hours of March and April, and every 20 minutes where clocks change in Paris; those on Lord Howe
+    Island change by half an hour."""
+    s = stream("C", "k INT")
+    day, hour = duration("1 day"), duration("1 h")
+    first = instant("2024-03-01")
+    times = {first + 7 * hour * n for n in range(45 * 24 // 7)}
+    times |= {instant("2024-03-31") - day + hour // 3 * n for n in range(100)}
+    data = {"C": Stream.of((BatchId(Instant(t), 0), (t // hour % 2,)) for t in sorted(times))}
+    specs = [
+        tumble("1 day", zone="Europe/Paris"),
+        tumble("1 month", "6 h", "America/New_York").delayed("1 h"),
+        hop("1 month", "1 week", zone="Europe/Paris"),
+        hop("36 h", "1 day", "4 h", "Australia/Lord_Howe"),
+        session("25 min"),
+        session("1 h").by("k"),
+    ]
+    counted = [s[w].aggregate("count(*) AS n", by="k").window_bounds() for w in specs]
+    query = counted[0]
+    for other in counted[1:]:
+        query = query.union(other)
+    partitions = None if engine.few_rows else 3
+    answer = on_spark(engine, query.istream(), data, partitions=partitions)
+    assert same(answer, on_model(query.istream(), data))

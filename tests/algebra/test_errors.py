@@ -46,6 +46,20 @@ S = stream("S", "sensor INT, value DOUBLE, name STRING")
 R = relation("R", "id INT, place STRING")
 
 CASES: dict[str, tuple[Callable[[], Any], str]] = {
+    # The calendar
+    "hours of a zone": (
+        lambda: tumble("1 h", zone="Europe/Paris"),
+        "windows of a time zone begin at its midnights, not every 1 HOUR\n"
+        "  hint: give EVERY in days, weeks, months, quarters or years, or leave out AT TIME ZONE",
+    ),
+    "no such zone": (
+        lambda: tumble("1 day", zone="Europe/Pariss"),
+        "unknown time zone 'Europe/Pariss'\n  hint: give a name such as 'Europe/Paris'",
+    ),
+    "no month": (
+        lambda: tumble("0 months"),
+        "a window has a size and a step\n  hint: give lengths of time greater than 0",
+    ),
     # Sessions
     "no gap": (
         lambda: session("0 s"),

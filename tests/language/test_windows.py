@@ -80,6 +80,16 @@ FORMS: dict[str, WindowSpec] = {
     "[HOP 1 HOUR EVERY 20 MINUTES OFFSET 45 MINUTES]": hop("1 h", "20 min", "5 min"),
     "[TUMBLE 10 MINUTES OFFSET 1 MINUTE DELAY 1 MINUTE]": tumble("10 min", "1 min").delayed("1 min"),
     "[SESSION 20 MINUTES]": session("20 min"),
+    # By the calendar
+    "[TUMBLE 1 MONTH]": tumble("1 month"),
+    "[TUMBLE 3 MONTHS OFFSET 6 HOURS]": tumble("1 quarter", "6 h"),
+    "[TUMBLE 1 YEAR DELAY 1 DAY]": tumble("12 months").delayed("1 day"),
+    "[TUMBLE 1 DAY AT TIME ZONE 'Europe/Paris']": tumble("1 day", zone="Europe/Paris"),
+    "[TUMBLE 1 DAY AT TIME ZONE 'Europe/Paris' OFFSET 6 HOURS]": tumble("1 day", "6 h", "Europe/Paris"),
+    "[TUMBLE 1 WEEK OFFSET 4 DAYS AT TIME ZONE 'Europe/Paris']": tumble("7 days", "4 days", "Europe/Paris"),
+    "[TUMBLE 1 DAY AT TIME ZONE 'UTC']": tumble("1 day"),
+    "[HOP 1 MONTH EVERY 1 DAY]": hop("1 month", "1 day"),
+    "[HOP 6 HOURS EVERY 1 DAY AT TIME ZONE 'America/New_York']": hop("6 h", "1 day", zone="America/New_York"),
     "[SESSION INTERVAL '20' MINUTE DELAY 1 MINUTE]": session("20 min").delayed("1 min"),
     # SNEEql's scopes
     "[FROM NOW-10 TO NOW SLIDE 1 MIN]": from_to("10 min", "0 min", "1 min"),

@@ -23,6 +23,7 @@ QUERIES = {
     "range average by key": "ISTREAM(SELECT k, avg(v) AS m FROM s [RANGE 10 SECONDS] GROUP BY k)",
     "range global maximum": "ISTREAM(SELECT max(v) AS m FROM s [RANGE 10 SECONDS])",
     "hop": "RSTREAM(SELECT k, max(v) AS m FROM s [HOP 60 SECONDS EVERY 10 SECONDS] GROUP BY k) EVERY 10 SECONDS",
+    "sessions": "ISTREAM(SELECT window_start, count(*) AS n FROM s [SESSION 10 SECONDS] GROUP BY window_start)",
     "median": "ISTREAM(SELECT median(v) AS m FROM s [RANGE 10 SECONDS])",
     "rows": "SELECT k, v FROM s [ROWS 10]",
     "rows of each key": "RSTREAM(SELECT k, v FROM s [PARTITION BY k ROWS 10 SLIDE 1 MINUTE]) EVERY 1 MINUTE",

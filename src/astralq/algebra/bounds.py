@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from astralq.algebra.base import RELATION_HINT, Kind, Operator, Unary, expect
+from astralq.algebra.calendar import Calendar
 from astralq.algebra.relational import GroupBy, Join, JoinKind, Product, Project, Rename, Select
 from astralq.algebra.schedules import Anchor, Continuous, Measure, Periodic, Sessions, TimeSchedule
 from astralq.algebra.scopes import Back, Bound, Linear, OfInstant
@@ -46,7 +47,7 @@ def check_bounded(spec: WindowSpec) -> None:
         why, hint = "it does not go by time alone", "give it a range and a slide of time"
     elif isinstance(spec.schedule, Continuous):
         why, hint = "it is evaluated at every entry and exit", "give it a SLIDE, or use TUMBLE or HOP"
-    elif not isinstance(spec.schedule, Periodic):
+    elif not isinstance(spec.schedule, Periodic | Calendar):
         why, hint = "it is not evaluated at a period", "use TUMBLE, HOP, RANGE … SLIDE or SESSION"
     elif isinstance(spec.scope.hi, Linear) and spec.scope.hi.slope == 0:
         why, hint = "its upper bound does not move", "use TUMBLE, HOP, RANGE … SLIDE or SESSION"
@@ -56,7 +57,9 @@ def check_bounded(spec: WindowSpec) -> None:
 
 def is_half_open(spec: WindowSpec) -> bool:
     """Whether a window is written with an upper bound that it does not hold: TUMBLE and HOP."""
-    return isinstance(spec.schedule, Periodic) and spec.schedule.anchor is Anchor.ALIGNED and spec.scope.hi == Back(1)
+    schedule = spec.schedule
+    aligned = isinstance(schedule, Periodic) and schedule.anchor is Anchor.ALIGNED and spec.scope.hi == Back(1)
+    return aligned or isinstance(schedule, Calendar)
 
 
 def bounds_at(spec: WindowSpec, t0: Instant, e: Instant) -> tuple[Instant, Instant]:

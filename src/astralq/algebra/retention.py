@@ -6,6 +6,7 @@ from enum import Enum
 
 from astralq.algebra.base import Operator
 from astralq.algebra.bounds import WindowBounds
+from astralq.algebra.calendar import Calendar
 from astralq.algebra.constants import Constants
 from astralq.algebra.domain import Domain, Floor
 from astralq.algebra.ordering import Limit, OrderBy
@@ -179,6 +180,9 @@ def is_no_op(op: Operator, t0: Instant, since: Instant, until: Instant) -> bool:
 def _is_evaluated(spec: WindowSpec, t0: Instant, since: Instant, until: Instant) -> bool:
     """Whether a window may be evaluated in the half-open interval (since, until]."""
     schedule = spec.schedule
+    if isinstance(schedule, Calendar):
+        e = schedule.last(t0, Instant(until - spec.delay))
+        return e is not None and e + spec.delay > since
     if not isinstance(schedule, Periodic) or schedule.measure is not Measure.TIME:
         return True
     return _next(schedule.origin(t0) + spec.delay, schedule.every, since) <= until

@@ -90,6 +90,8 @@ def fixed_width(schedule: Schedule, scope: Scope) -> int | None:
     """
     if isinstance(scope.lo, BatchStart | OfSession):
         return None
+    if isinstance(scope.lo, OfInstant) != isinstance(scope.hi, OfInstant):
+        return None
     if isinstance(scope.lo, OfInstant) and isinstance(scope.hi, OfInstant):
         assert isinstance(schedule, TimeSchedule)
         lo, hi = scope.lo.function, scope.hi.function

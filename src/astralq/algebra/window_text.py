@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from astralq.algebra.calendar import Calendar, calendar_text
 from astralq.algebra.schedules import (
     Anchor,
     AtInstants,
@@ -36,6 +37,8 @@ def window_text(spec: WindowSpec) -> str:
 
 def _named(schedule: Schedule, scope: Scope) -> str | None:
     match schedule, scope:
+        case Calendar(windows), _:
+            return calendar_text(windows)
         case Periodic(Measure.POSITION, 0, 1), Scope(Measure.POSITION, BatchStart(), Back(0)):
             return "LAST BATCH"
         case Periodic(Measure.POSITION, 0, 1), Scope(Measure.POSITION, Linear(0, 0), Back(0)):

@@ -11,6 +11,8 @@ from datetime import time, timedelta
 from functools import cached_property
 
 from astralq.algebra.base import STREAM_HINT, Kind, Operator, expect
+from astralq.algebra.calendar import Calendar, CalendarStart, has_months, span
+from astralq.algebra.calendar import Windows as CalendarWindows
 from astralq.algebra.schedules import (
     Anchor,
     AtInstants,
@@ -252,14 +254,22 @@ def landmark(start: str | Instant, slide: str) -> WindowSpec:
     return WindowSpec(schedule, Scope(Measure.TIME, Linear(0, ts, Anchor.ABSOLUTE), Back(0)))
 
 
-def hop(size: str, every: str, offset: str = "0 s") -> WindowSpec:
+def hop(size: str, every: str, offset: str = "0 s", zone: str = "UTC") -> WindowSpec:
     """HOP size EVERY every: half-open [k·every, k·every + size), aligned on the epoch, as other systems do.
 
-    With an offset each of them is later by it; one that is a multiple of `every` changes nothing.
+    With an offset each of them is later by it; one that is a multiple of `every` changes nothing. Days, weeks, months,
+    quarters and years are those of the zone: they begin at its midnights, from 1970-01-01 on.
 
     >>> str(hop("1 h", "1 min"))
     '[HOP 1 HOUR EVERY 1 MINUTE]'
+    >>> str(hop("1 month", "1 day", zone="Europe/Paris"))
+    "[HOP 1 MONTH EVERY 1 DAY AT TIME ZONE 'Europe/Paris']"
     """
+    if zone != "UTC" or has_months(size, every):
+        windows = CalendarWindows(span(every), span(size), duration(offset), zone)
+        return WindowSpec(
+            Calendar(windows), Scope(Measure.TIME, OfInstant("start(t)", CalendarStart(windows)), Back(1))
+        )
     x, y, o = duration(size), duration(every), duration(offset)
     if x <= 0:
         raise WindowError(f"the size {size!r} is not positive", hint="give a duration greater than 0")
@@ -267,15 +277,17 @@ def hop(size: str, every: str, offset: str = "0 s") -> WindowSpec:
     return WindowSpec(schedule, Scope(Measure.TIME, Back(x), Back(1)))
 
 
-def tumble(size: str, offset: str = "0 s") -> WindowSpec:
+def tumble(size: str, offset: str = "0 s", zone: str = "UTC") -> WindowSpec:
     """TUMBLE size: half-open [k·size, (k+1)·size), aligned on the epoch, or later than that by an offset.
+
+    Days, weeks, months, quarters and years are those of the zone.
 
     >>> str(tumble("10 min"))
     '[TUMBLE 10 MINUTES]'
     >>> str(tumble("1 day", offset="6 h"))  # from 06:00 to 06:00
     '[TUMBLE 1 DAY OFFSET 6 HOURS]'
     """
-    return hop(size, size, offset)
+    return hop(size, size, offset, zone)
 
 
 def session(gap: str | Duration | timedelta) -> WindowSpec:

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from astralq.algebra.asof import AsofJoin
 from astralq.algebra.base import Kind, Operator
 from astralq.algebra.bounds import WindowBounds, windows_of
+from astralq.algebra.calendar import CalendarStart
 from astralq.algebra.callables import functions_of
 from astralq.algebra.computed import FILE, MOMENT, OF_FILE
 from astralq.algebra.constants import Constants
@@ -239,7 +240,7 @@ class Printer:
         scope = spec.scope
         rules = [b for b in (scope.lo, scope.hi) if isinstance(b, OfInstant)]
         on_time = scope.measure is Measure.TIME
-        if not all(isinstance(b.function, Affine | Formula) and on_time for b in rules):
+        if not all(isinstance(b.function, Affine | Formula | CalendarStart) and on_time for b in rules):
             raise PlanError(f"the window {spec} has no form in the language", hint="it can be built in Python only")
         if self.dialect == "cql" and scope.measure is Measure.TIME and isinstance(scope.lo, Back):
             tick = Duration(self.tick)

@@ -150,11 +150,15 @@ class WindowReader(LinearReader):
             self.expect("SLIDE")
             return landmark(start, self.amount())
         if self.take("TUMBLE"):
-            return tumble(self.amount(), self._offset())
+            size, zone = self.amount(), self._zone()
+            offset = self._offset()
+            return tumble(size, offset, zone or self._zone() or "UTC")
         if self.take("HOP"):
             size = self.amount()
             self.expect("EVERY", hint="write for example [HOP 1 HOUR EVERY 10 MINUTES]; SLIDE belongs to RANGE")
-            return hop(size, self.amount(), self._offset())
+            every, zone = self.amount(), self._zone()
+            offset = self._offset()
+            return hop(size, every, offset, zone or self._zone() or "UTC")
         if self.take("SESSION"):
             return session(self.amount("the gap between sessions"))
         if self.take("SCAN"):
@@ -180,6 +184,10 @@ class WindowReader(LinearReader):
         """By how much windows are later than on the epoch's own grid, of TUMBLE and HOP."""
         return self.amount("an offset") if self.take("OFFSET") else "0 s"
 
+    def _zone(self) -> str | None:
+        """AT TIME ZONE '…', if it stands here."""
+        return self.word("a time zone").text.strip("'\"") if self.take("AT", "TIME", "ZONE") else None
+
     def _sliding(self, held: str | int) -> WindowSpec:
         """RANGE x or ROWS n, with a slide, two slides by time of day, or none."""
         if not self.take("SLIDE"):
@@ -192,7 +200,7 @@ class WindowReader(LinearReader):
         end = _time_of_day(self.word("a time of day").text)
         self.expect("ELSE", "SLIDE")
         outside = self.amount()
-        zone = self.word("a time zone").text.strip("'\"") if self.take("AT", "TIME", "ZONE") else "UTC"
+        zone = self._zone() or "UTC"
         base = rows(held) if isinstance(held, int) else range_(held)
         schedule: Schedule = TimeOfDay(start, end, duration(str(slide)), duration(outside), zone)
         return WindowSpec(schedule, base.scope)

@@ -144,6 +144,11 @@ def transform(array_: Column, f: Callable[[Column], Column]) -> Column:
     return _made(f"transform({array_.text}, item_ -> {f(_made('item_')).text})")
 
 
+def filtered(array_: Column, f: Callable[[Column], Column]) -> Column:
+    """The items of an array for which a condition is true."""
+    return _made(f"filter({array_.text}, item_ -> {f(_made('item_')).text})")
+
+
 def aggregate(
     array_: Column,
     start: Column,
