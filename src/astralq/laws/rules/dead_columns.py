@@ -13,6 +13,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from astralq.algebra.base import Operator
+from astralq.algebra.bounds import WindowBounds
 from astralq.algebra.domain import Domain
 from astralq.algebra.ordering import Limit, OrderBy
 from astralq.algebra.properties import expressions
@@ -33,7 +34,7 @@ from astralq.algebra.sneeql import RowWindows, Scan, TimeWindows, WindowsProduct
 from astralq.algebra.sources import StartedAt
 from astralq.algebra.stream_ops import Spread
 from astralq.algebra.ticks import Tick
-from astralq.algebra.windows import Window, rows
+from astralq.algebra.windows import Window, rows, tumble
 from astralq.expr.nodes import SPATIAL_AGGREGATES
 from astralq.expr.safety import can_fail
 from astralq.laws.rule import Holds, Refused, Site
@@ -91,7 +92,17 @@ def _without(op: Operator, wanted: set[str], site: Site) -> Operator | None:
             return None if below is None or kept is None else Rename(below, kept)
         case Project() | GroupBy():
             return _with_fewer_items(op, wanted, site)
-        case Window() | TimeWindows() | RowWindows() | Scan() | Domain() | Tick() | StartedAt() | Spread():
+        case (
+            Window()
+            | WindowBounds()
+            | TimeWindows()
+            | RowWindows()
+            | Scan()
+            | Domain()
+            | Tick()
+            | StartedAt()
+            | Spread()
+        ):
             child, *rest = op.children
             below = narrowed(child, wanted | _needed(op))
             return None if below is child else op.with_children(below, *rest)
@@ -187,6 +198,7 @@ def drawn(random: Random) -> Operator:
             r.distinct(),
             r.delayed(t),
             r.scanned(t),
+            random.stream()[tumble(t)].window_bounds(),
             r.aggregate("max(b) AS b", "min(b) AS l", by="a"),
             r.aggregate("max(1 / b) AS b", "min(b) AS l", by="a"),
             r.where(random.condition(r.operator)),

@@ -40,10 +40,10 @@ def _within_parts(rows: Table, parts: list[str], gap: int) -> Table:
     later = rows.with_column("_later", F.lag("t").over(backwards))
     is_last = col("_later").is_null() | (col("_later") - col("t") >= lit(gap))
     marked = later.with_column("_end", F.when(is_last, col("t")))
-    # Instants decrease, so that the least end so far is that of this session.
-    own = marked.with_column("_last", F.min("_end").over(sofar))
-    following = own.with_column("_after", F.when(col("_end").is_not_null(), F.lag("_last").over(backwards)))
-    return following.with_column("_next", F.min("_after").over(sofar)).drop("_later", "_end", "_after")
+    # Instants decrease, so that the least end so far is that of this session, and the least before it the next one's.
+    ends = {"_last": F.min("_end").over(sofar), "_after": F.min("_end").over(backwards.rows(None, -1))}
+    known = marked.with_columns(ends).with_column("_after", F.when(col("_end").is_not_null(), col("_after")))
+    return known.with_column("_next", F.min("_after").over(sofar)).drop("_later", "_end", "_after")
 
 
 def _numbered(window: WindowOf, rows: Table, gap: int) -> Table:
