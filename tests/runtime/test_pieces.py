@@ -149,6 +149,10 @@ def kept(query: str) -> list[str]:
             "SELECT * FROM s [PARTITION BY k ROWS 5]",
             ["WINDOW [PARTITION BY k ROWS 5]: the tuples of each part that it holds, or will hold"],
         ),
+        (
+            "SELECT k, window_start, count(*) AS n FROM s [PARTITION BY k SESSION 5 MINUTES] GROUP BY k",
+            ["WINDOW [PARTITION BY k SESSION 5 MINUTES]: the open and the last closed session of each part"],
+        ),
         ("SELECT * FROM r", ["RELATION r: the rows that hold"]),
         (
             "SELECT s.k FROM s JOIN q ON s.k = q.k WITHIN 1 MINUTE",

@@ -128,7 +128,7 @@ def _of_window(op: Window, demand: Demand) -> Iterator[Kept]:
         return
     each = " of each part" if spec.partition else ""
     if isinstance(spec.schedule, Sessions):
-        yield Kept(op, f"the tuples of the open session and of the last one that is over{each}")
+        yield Kept(op, f"the open and the last closed session{each}")
         return
     grows = _falls_behind(spec)
     if demand is Demand.DELTA:

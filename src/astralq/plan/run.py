@@ -316,8 +316,9 @@ class EpochRun(Run):
         scope = scope_of(query, t0, self.namespace)
         since = self.tables.metadata.get(f"since {scope}")
         after = None if since is None else Instant(since)
-        inner = replace(self, query=query, t0_or_none=t0, until=self.end, scope=scope, after=after)
-        return replace(inner, outside=self.looked_from)
+        return replace(
+            self, query=query, t0_or_none=t0, until=self.end, scope=scope, outside=self.looked_from, after=after
+        )
 
     @property
     def state(self) -> StateTables:

@@ -7,6 +7,7 @@ from dataclasses import astuple, dataclass, replace
 
 from astralq.algebra.relational import GroupBy
 from astralq.expr.nodes import VARIANCES
+from astralq.expr.nodes import Column as Attribute
 from astralq.expr.safety import mergeable
 from astralq.plan import functions as F  # noqa: N812
 from astralq.plan.aggregate.common_panes import Panes
@@ -88,6 +89,13 @@ class _Grouping:
         return [f"k{j}" for j in range(len(self.op.keys))]
 
     @property
+    def _key_columns(self) -> set[str]:
+        """The columns of the relation that are keys as they are."""
+        schema = self.relation.schema
+        found = (e.name for _, e in self.op.keys if isinstance(e, Attribute))
+        return {f"c{schema.index(name)}" for name in found if name in schema}
+
+    @property
     def order(self) -> list[str]:
         return [f"z{j}" for j in range(len(self.relation.order))]
 
@@ -110,7 +118,9 @@ class _Grouping:
         if not all(mergeable(a) for a in aggregates_of(self.op)):
             return replace(self, relation=clip_to_epoch(self.relation, self.run))._directly()
         parts = self.partials(self.rows()) if self.panes is None else self._merged_partials(self.panes)
-        strategy, reason = choose(self.relation, always=self.always, invertible=parts.invertible)
+        strategy, reason = choose(
+            self.relation, always=self.always, invertible=parts.invertible, keys=self._key_columns
+        )
         self.run.choices.note(self.op.label, strategy.value, reason)
         if self.goes_on:
             states = self._running(parts).states()
@@ -122,7 +132,6 @@ class _Grouping:
         if self.run.since is not None:
             return clip_to_epoch(groups, self.run)
         stepwise = strategy in (Strategy.ONE_STEP, Strategy.FEW_STEPS)
-        assert not stepwise or self.relation.grid is not None
         lifetime = self.relation.grid.every if stepwise and self.relation.grid is not None else None
         return replace(groups, lifetime=lifetime)
 

@@ -11,7 +11,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum
 
@@ -42,8 +42,13 @@ class Strategy(Enum):
     ELEMENTARY = "elementary intervals"
 
 
-def choose(relation: RelationTable, *, always: bool, invertible: bool) -> tuple[Strategy, str]:
-    """The strategy for partial values over a relation's intervals, and why."""
+def choose(
+    relation: RelationTable, *, always: bool, invertible: bool, keys: Collection[str] = ()
+) -> tuple[Strategy, str]:
+    """The strategy for partial values over a relation's intervals, and why; `keys` are the columns of its grouping."""
+    apart = relation.separate_by is not None and set(relation.separate_by) <= set(keys)
+    if relation.pane_aligned and apart and not always:
+        return Strategy.ONE_STEP, "the windows of a group do not overlap"
     stride = None if relation.grid is None else relation.grid.every
     if relation.pane_aligned and relation.lifetime is not None and stride is not None and not always:
         if relation.lifetime == stride:

@@ -149,6 +149,7 @@ class RelationTable:
     pane_aligned: bool = False  # many rows have the same interval: windows that move in steps
     grid: Grid | None = None  # the instants of those steps: every row begins and ends at one of them, or never
     steps: int | None = None  # about how many different intervals rows have, where that is known
+    separate_by: tuple[str, ...] | None = None  # rows equal in these columns hold in the same time, or never together
     window_columns: tuple[str, ...] = ()  # with each of which φ has one row: where a window begins, or ends
     few: bool = False  # so few rows that one task looks at them one after the other
     unseen: bool = False  # rows may begin after the end of the run, where nobody sees them
@@ -183,7 +184,7 @@ class RelationTable:
     def in_pieces(self, rows: Table) -> RelationTable:
         """The same rows in parts of their intervals, of which nothing is known."""
         nothing: dict[str, Any] = {"lifetime": None, "append_only": False, "pane_aligned": False, "grid": None}
-        return replace(self, rows=rows, **nothing, steps=None, window_columns=())
+        return replace(self, rows=rows, **nothing, steps=None, separate_by=None, window_columns=())
 
 
 INTERVAL = ("ft", "fi", "tt", "ti")

@@ -7,6 +7,8 @@ from dataclasses import replace
 
 from astralq.algebra.phi import CopyPhi
 from astralq.algebra.relational import Project, Select
+from astralq.expr.nodes import Column as Attribute
+from astralq.expr.nodes import Expr
 from astralq.plan import functions as F  # noqa: N812
 from astralq.plan.columns import Column, Window, col, columns, lit, long
 from astralq.plan.encoding.scan import Sequenced, equal
@@ -101,16 +103,25 @@ def project(op: Project, relation: RelationTable) -> RelationTable:
     phi, order = relabelled(relation.phi)
     items = [compiled(e, names).alias(f"c{k}") for k, (_, e) in enumerate(op.items)]
     rows = relation.rows.select(*items, *order, *columns(relation.stamp), *columns(relation.interval_columns))
-    old = {col(c).text for c in relation.window_columns}
-    windows = tuple(f"c{k}" for k, item in enumerate(items) if item.text in old)
+    kept = {_attribute(e, relation.schema): f"c{k}" for k, (_, e) in reversed(list(enumerate(op.items)))}
+    windows = tuple(kept[c] for c in relation.window_columns if c in kept)
+    separate_by = relation.separate_by
+    if separate_by is not None:
+        separate_by = tuple(kept[c] for c in separate_by) if kept.keys() >= set(separate_by) else None
     return replace(
         relation,
         rows=rows,
         schema=op.schema,
         phi=phi,
         coalesced=relation.coalesced and (relation.one_row_per_phi or bool(windows)),
+        separate_by=separate_by,
         window_columns=windows,
     )
+
+
+def _attribute(e: Expr, schema: Schema) -> str | None:
+    """The column of an attribute, if an expression is one."""
+    return f"c{schema.index(e.name)}" if isinstance(e, Attribute) and e.name in schema else None
 
 
 def distinct(relation: RelationTable) -> RelationTable:

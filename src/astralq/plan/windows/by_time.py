@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from astralq.algebra.calendar import Calendar
 from astralq.algebra.retention import holds_all_at_once, is_landmark
 from astralq.algebra.schedules import Continuous, Periodic, Sessions
 from astralq.algebra.scopes import Back
@@ -61,7 +62,18 @@ def by_time(window: WindowOf, stream: StreamTable) -> RelationTable:
         append_only=is_landmark(spec.scope.lo),
         pane_aligned=not isinstance(spec.schedule, Continuous),
         steps=_steps(window) if stream.one_batch else None,
+        separate_by=_separate_by(window, stream),
     )
+
+
+def _separate_by(window: WindowOf, stream: StreamTable) -> tuple[str, ...] | None:
+    """The columns whose parts have windows that do not overlap: of sessions those of the partition, of TUMBLE none."""
+    match window.spec.schedule:
+        case Sessions():
+            return tuple(f"c{stream.schema.index(n)}" for n in window.spec.partition)
+        case Calendar(windows) if windows.size == windows.step:
+            return ()
+    return None
 
 
 def _steps(window: WindowOf) -> int | None:

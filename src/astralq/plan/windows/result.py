@@ -48,6 +48,7 @@ class WindowOf:
         append_only: bool = False,
         pane_aligned: bool = False,
         steps: int | None = None,
+        separate_by: tuple[str, ...] | None = None,
     ) -> RelationTable:
         """The relation of tuples that a window holds in [start, end)."""
         if self.spec.schedule.measure is Measure.TIME:
@@ -81,6 +82,7 @@ class WindowOf:
             unseen=True,
             grid=self._grid if pane_aligned else None,
             steps=steps,
+            separate_by=separate_by,
         )
 
     def _phi(self, stream: StreamTable) -> tuple[Phi, list[Column]]:
