@@ -114,6 +114,16 @@ def test_the_last_row_of_a_window_is_a_value() -> None:
     ]
 
 
+def test_an_aggregate_in_python_is_one_in_a_subquery_too() -> None:
+    middle = "CREATE AGGREGATE FUNCTION middle (INT) RETURNS DOUBLE AS python 'statistics:median';"
+    text = f"{middle} SELECT v, (SELECT middle(v) FROM k [ROWS 3] w WHERE w.id = k.id) AS m FROM k"
+    assert said(text, {"k": single((1, 5, 1), (2, 9, 2), (1, 8, 3))}) == [
+        (1, 0, 5, 5.0),
+        (2, 0, 9, 9.0),
+        (3, 0, 8, 6.5),
+    ]
+
+
 def test_pseudo_columns_stay_beside_a_subquery() -> None:
     data: Data = {"k": single((1, 5, 1), (2, 9, 2)), "r": [(2, "b")]}
     assert at(bound("SELECT _n, id IN (SELECT id FROM r) AS e FROM k [ROWS 2]"), data, 2) == [(0, False), (1, True)]

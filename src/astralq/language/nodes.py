@@ -10,11 +10,13 @@ from astralq.algebra.base import Operator
 from astralq.algebra.constants import Constants
 from astralq.algebra.relational import Project, SetKind
 from astralq.algebra.sources import RelationSource
+from astralq.callables import PythonFunction
 from astralq.errors import ExpressionError
 from astralq.expr.aggregates import is_aggregate
 from astralq.expr.casts import coerce, common_type
 from astralq.expr.functions import call
 from astralq.expr.nodes import Aggregate, Column, Expr
+from astralq.language.environment import Environment
 from astralq.language.scope import Entry, Scope
 from astralq.language.syntax import StreamerQuery
 from astralq.schema import Schema
@@ -68,8 +70,15 @@ def aggregates(e: Expr) -> bool:
     return any(isinstance(part, Aggregate) for part in e.walk())
 
 
-def has_aggregate(node: exp.Expression) -> bool:
-    return any(is_aggregate(str(f.this)) for f in node.find_all(exp.Anonymous))
+def has_aggregate(node: exp.Expression, env: Environment) -> bool:
+    return any(names_aggregate(f, env) for f in node.find_all(exp.Anonymous))
+
+
+def names_aggregate(node: exp.Anonymous, env: Environment) -> bool:
+    """Whether a function is an aggregate, of the language or in Python."""
+    name = str(node.this).lower()
+    given = next((f for n, f in env.regions.items() if n.lower() == name), None)
+    return is_aggregate(name) or (isinstance(given, PythonFunction) and given.aggregate)
 
 
 def values(node: exp.Values, bind: Callable[[exp.Expression], Expr]) -> Constants:

@@ -19,13 +19,21 @@ from astralq.algebra.properties import properties
 from astralq.algebra.relational import GroupBy, Join, JoinKind, Project, Select
 from astralq.algebra.stream_ops import LookupJoin
 from astralq.errors import ExpressionError, PlanError
-from astralq.expr.aggregates import aggregate, aggregator, is_aggregate
+from astralq.expr.aggregates import aggregate, aggregator
 from astralq.expr.conditions import conjuncts as parts_of
 from astralq.expr.functions import call, case
 from astralq.expr.nodes import TRUE, Aggregate, Call, Column, Expr, Literal
 from astralq.language.from_clause import FromBinder, apart
 from astralq.language.joins import attached
-from astralq.language.nodes import all_of, conjuncts, has_aggregate, has_subquery, subquery_test, unaliased
+from astralq.language.nodes import (
+    all_of,
+    conjuncts,
+    has_aggregate,
+    has_subquery,
+    names_aggregate,
+    subquery_test,
+    unaliased,
+)
 from astralq.language.ordering import is_arranged
 from astralq.language.scope import Place, Scope, ScopeBinder
 from astralq.language.syntax import Past
@@ -105,7 +113,7 @@ def _inner(binder: QueryBinder, scope: Scope, query: exp.Expression, wanted: int
         assert isinstance(query, exp.Select)
         inside = binder.inside(scope)
         found = inside.from_items([query.args["from_"].this], query.args)
-        if not any(has_aggregate(e) for e in query.expressions):
+        if not any(has_aggregate(e, binder.env) for e in query.expressions):
             return correlated(inside, found, query, scope, wanted)
     operator = apart(binder.bind_alone(query), scope.taken)
     if wanted and len(operator.schema) != wanted:
@@ -230,7 +238,7 @@ class SubqueryBinder(ScopeBinder):
         return super()._bind(node)
 
     def _function(self, node: exp.Anonymous) -> Expr:
-        if not is_aggregate(str(node.this)):
+        if not names_aggregate(node, self.binder.env):
             return super()._function(node)
         return self._aggregated(node)
 
@@ -319,7 +327,7 @@ class SubqueryBinder(ScopeBinder):
         if isinstance(query, exp.Select) and len(query.expressions) == 1 and _is_simple(self.binder, query):
             item = unaliased(query.expressions[0])
             inside = self.binder.inside(self.scope)
-            if not isinstance(item, exp.Star) and has_aggregate(item):
+            if not isinstance(item, exp.Star) and has_aggregate(item, self.binder.env):
                 found = inside.from_items([query.args["from_"].this], query.args)
                 return self._of_aggregates(inside, found, query, item)
         operator = self.binder.bind_alone(query)
