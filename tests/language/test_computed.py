@@ -42,6 +42,7 @@ def test_an_attribute_is_computed_from_those_before_it() -> None:
         "CREATE STREAM z (timestamp STRING) FROM csv 'z' TIMESTAMP BY to_timestamp(timestamp);",
         "CREATE STREAM z (timestamp TIMESTAMP) FROM csv 'z' TIMESTAMP BY timestamp LATENESS 5 SECONDS;",
         "CREATE STREAM z (d STRING, f STRING AS (_file)) FROM csv 'z' TIMESTAMP BY to_timestamp(_file, 'yyyy-MM-dd');",
+        "CREATE STREAM z (d DATE) FROM csv 'z' OPTIONS (dateFormat = 'd.M.yyyy') TIMESTAMP BY d;",
         "CREATE STREAM z (d STRING, b BOOLEAN) FROM csv 'z' TIMESTAMP BY to_timestamp(d) HEARTBEAT BY b;",
         "CREATE RELATION z (d STRING, a TIMESTAMP AS (to_timestamp(d, 'd.M.yyyy'))) FROM csv 'z' VALID FROM a;",
         "CREATE RELATION z (o INT, a TIMESTAMP, op STRING AS (if(o = 1, '+', '-'))) FROM csv 'z' CHANGES BY op AT a;",

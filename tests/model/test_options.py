@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import os
+from datetime import date
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from astralq.algebra.sources import Origin, RelationSource
+from astralq.datatypes import day_of
 from astralq.errors import DataError
 from astralq.io.files import read_sources
 from astralq.schema import Schema
@@ -29,6 +31,7 @@ CSV: dict[str, tuple[str, str, dict[str, str], list[tuple[Any, ...]]]] = {
         {"timestampFormat": "dd/MM/yyyy HH:mm"},
         [(T, 1)],
     ),
+    "dateFormat": ("d DATE", "01.03.2026\n", {"dateFormat": "dd.MM.yyyy"}, [(date(2026, 3, 1),)]),
     "leading spaces": (
         "v INT, s STRING",
         '1,  a b \n2,  "c"\n',
@@ -50,7 +53,8 @@ CSV: dict[str, tuple[str, str, dict[str, str], list[tuple[Any, ...]]]] = {
 def test_an_option_of_csv(name: str, tmp_path: Path) -> None:
     attributes, text, options, expected = CSV[name]
     (tmp_path / "r.csv").write_text(text)
-    assert read_sources(relation(attributes, "csv", "r.csv", **options), tmp_path) == {"r": expected}
+    days = [tuple(day_of(v) if isinstance(v, date) else v for v in row) for row in expected]
+    assert read_sources(relation(attributes, "csv", "r.csv", **options), tmp_path) == {"r": days}
 
 
 def test_options_of_json(tmp_path: Path) -> None:

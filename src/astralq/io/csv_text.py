@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 
 from astralq.algebra.sources import Origin
 from astralq.errors import DataError
-from astralq.io.options import flag, may_lack_columns
+from astralq.io.options import flag, may_lack_columns, patterns_of
 from astralq.io.reading import HEADER_UNDECLARED, File, Placed, missing, opened, typed
 from astralq.schema import Schema
 
@@ -28,7 +28,7 @@ class CsvDialect:
     empty: str = ""  # what "" is
     mode: str = "FAILFAST"
     line_sep: str | None = None
-    times: str | None = None  # how times are written
+    patterns: Mapping[str, str] = field(default_factory=dict)  # how times and dates are written, by type
     lacks: bool = False  # whether a file may lack columns, whose values are NULL then
 
     @staticmethod
@@ -55,7 +55,7 @@ class CsvDialect:
             origin.option("emptyValue", ""),
             mode,
             origin.option("lineSep", "") or None,
-            origin.option("timestampFormat", "") or None,
+            patterns_of(origin),
             may_lack_columns(origin),
         )
 
@@ -88,7 +88,7 @@ def read_csv(file: File, dialect: CsvDialect, schema: Schema) -> Iterator[Placed
                 raise DataError(f"{where} has {len(fields)} values, but {_needed(schema, columns)}", hint=hint)
             texts = (None if c is None else fields[c] for c in wanted)
             values = tuple(
-                None if text is None or text == dialect.null else typed(text, a, where, hint, dialect.times)
+                None if text is None or text == dialect.null else typed(text, a, where, hint, dialect.patterns)
                 for a, text in zip(schema, texts, strict=True)
             )
             yield where, values

@@ -13,7 +13,7 @@ from astralq.algebra.sources import FOLLOWING, Origin
 from astralq.errors import DataError, nearest
 from astralq.io.csv_text import CsvDialect, csv_records, read_csv
 from astralq.io.exact import Number, check_nested
-from astralq.io.options import LISTING, MISSING, flag, may_lack_columns
+from astralq.io.options import LISTING, MISSING, flag, may_lack_columns, patterns_of
 from astralq.io.reading import NUMBER_AS_TIME, File, Placed, lacking, missing, opened, typed
 from astralq.schema import Attribute, Schema, Value, Values, fits
 
@@ -25,11 +25,11 @@ _IGNORED = (
 _OPTIONS = {
     "csv": (
         *("header", "sep", "delimiter", "nullValue", "quote", "escape", "comment", "encoding", "charset", "multiLine"),
-        *("timestampFormat", "ignoreLeadingWhiteSpace", "ignoreTrailingWhiteSpace", "emptyValue", "mode", "lineSep"),
-        *("maxColumns", "maxCharsPerColumn", "enforceSchema"),
+        *("timestampFormat", "dateFormat", "ignoreLeadingWhiteSpace", "ignoreTrailingWhiteSpace", "emptyValue"),
+        *("mode", "lineSep", "maxColumns", "maxCharsPerColumn", "enforceSchema"),
         *_IGNORED,
     ),
-    "json": ("encoding", "charset", "timestampFormat", "multiLine", "lineSep", "mode", *_IGNORED),
+    "json": ("encoding", "charset", "timestampFormat", "dateFormat", "multiLine", "lineSep", "mode", *_IGNORED),
     "parquet": ("datetimeRebaseMode", "int96RebaseMode", *_IGNORED),
 }
 
@@ -58,7 +58,7 @@ def read_files(origin: Origin, files: Sequence[File], schema: Schema, complete: 
             check_columns(files, schema, partial(header_of, dialect=dialect) if dialect.header else None, dialect.lacks)
             return [r for f in files for r in _completed(read_csv(f, dialect, schema), f, complete)]
         case "json":
-            named = NamedRows(schema, origin.option("timestampFormat", "") or None)
+            named = NamedRows(schema, patterns_of(origin))
             rows = [r for f in files for r in _completed(_read_json(f, origin, named), f, complete)]
             if not may_lack_columns(origin):
                 named.check_all_seen(origin.path)
@@ -120,7 +120,7 @@ class Beginning:
 def read_beginning(origin: Origin, file: File, schema: Schema, most: int) -> Beginning:
     """At most so many rows of a file, read as `read_files` reads all."""
     check_nested(origin, schema)
-    named = NamedRows(schema, origin.option("timestampFormat", "") or None)
+    named = NamedRows(schema, patterns_of(origin))
     placed: Iterable[Placed]
     match origin.format:
         case "csv":
@@ -139,9 +139,9 @@ def read_beginning(origin: Origin, file: File, schema: Schema, most: int) -> Beg
 class NamedRows:
     """Rows from objects: a value by its name in any case; what an object does not have is NULL."""
 
-    def __init__(self, schema: Schema, times: str | None = None) -> None:
+    def __init__(self, schema: Schema, patterns: Mapping[str, str] | None = None) -> None:
         self.schema = schema
-        self.times = times
+        self.patterns = patterns or {}
         self._seen: set[str] = set()
         self._names: dict[str, None] = {}
 
@@ -157,7 +157,7 @@ class NamedRows:
             hint = hints.get(a.type.name, "write true or false")
             message = f"{where}: the number {value} in {a.name!r} is not a {a.type}"
             raise DataError(message, hint=hint, attribute=a.name)
-        return typed(value, a, where, times=self.times)
+        return typed(value, a, where, patterns=self.patterns)
 
     @property
     def names(self) -> tuple[str, ...]:

@@ -24,11 +24,13 @@ _OPTIONS = {
     "csv": (
         *("header", "sep", "delimiter", "nullValue", "quote", "escape", "comment", "encoding", "charset", "multiLine"),
         *("ignoreLeadingWhiteSpace", "ignoreTrailingWhiteSpace", "emptyValue", "timestampFormat", "lineSep", "mode"),
+        "dateFormat",
         *("maxColumns", "maxCharsPerColumn", "charToEscapeQuoteEscaping", "unescapedQuoteHandling", "enforceSchema"),
         "samplingRatio",
     ),
     "json": (
-        *("encoding", "charset", "multiLine", "lineSep", "mode", "timestampFormat", "allowComments", "samplingRatio"),
+        *("encoding", "charset", "multiLine", "lineSep", "mode", "timestampFormat", "dateFormat", "allowComments"),
+        "samplingRatio",
         *("allowUnquotedFieldNames", "allowSingleQuotes", "allowNumericLeadingZeros", "allowNonNumericNumbers"),
         *("allowBackslashEscapingAnyCharacter", "allowUnquotedControlChars", "primitivesAsString", "prefersDecimal"),
         "dropFieldIfAllNull",
@@ -36,8 +38,8 @@ _OPTIONS = {
     "parquet": ("datetimeRebaseMode", "int96RebaseMode"),
 }
 _INEFFECTIVE = {
-    "csv": ("nanValue", "positiveInf", "negativeInf", "dateFormat", "timestampNTZFormat", "locale"),
-    "json": ("dateFormat", "timestampNTZFormat", "locale"),
+    "csv": ("nanValue", "positiveInf", "negativeInf", "timestampNTZFormat", "locale"),
+    "json": ("timestampNTZFormat", "locale"),
     "parquet": (),
 }
 """Options of Spark's own casts. Values are read as text and cast as CAST does, so these would do nothing."""
@@ -83,6 +85,15 @@ def check_option_names(origin: Origin, source: str) -> None:
                 f"{source}: the {origin.format} option {name!r} is not one of Spark's",
                 hint=hint or f"it knows {', '.join(known)}",
             )
+
+
+PATTERNS = {"TIMESTAMP": "timestampFormat", "DATE": "dateFormat"}
+"""The options that say how times and dates are written, by the types that they are for."""
+
+
+def patterns_of(origin: Origin) -> dict[str, str]:
+    """How times and dates are written, by type; as CAST reads them where there is no pattern."""
+    return {type_: found for type_, option in PATTERNS.items() if (found := origin.option(option, ""))}
 
 
 def flag(origin: Origin, name: str) -> bool:

@@ -5,16 +5,18 @@ from __future__ import annotations
 import codecs
 import gzip
 import zlib
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TextIO
 
 from astralq.errors import DataError, EvaluationError, TimeError, nearest
+from astralq.expr.casts import cast_value
 from astralq.expr.datetime_patterns import parser_of
 from astralq.io.exact import Number, exact
-from astralq.schema import Attribute, Value, Values, article
+from astralq.io.options import PATTERNS
+from astralq.schema import TIMESTAMP, Attribute, Value, Values, article
 
 SUFFIXES = {"csv": (".csv",), "json": (".json", ".jsonl", ".ndjson"), "parquet": (".parquet",)}
 """Which files of a folder belong to a format; the texts also compressed, with .gz behind it."""
@@ -34,18 +36,28 @@ class File:
     shown: str
 
 
-def typed(value: Any, attribute: Attribute, where: str, hint: str | None = None, times: str | None = None) -> Value:
-    """The value exactly of the attribute's type, or an error that says where it is; text is read as a time by the
-    pattern `times`, if there is one."""
+NO_PATTERNS: Mapping[str, str] = {}
+
+
+def typed(
+    value: Any,
+    attribute: Attribute,
+    where: str,
+    hint: str | None = None,
+    patterns: Mapping[str, str] = NO_PATTERNS,
+) -> Value:
+    """The value exactly of the attribute's type, or an error that says where it is; text is read as a time or a date by
+    the pattern of its type, if there is one."""
+    pattern = patterns.get(attribute.type.name)
     try:
-        if times is not None and attribute.type.name == "TIMESTAMP" and isinstance(value, str):
-            return _by_pattern(value, times)
+        if pattern is not None and isinstance(value, str):
+            return cast_value(_by_pattern(value, pattern), TIMESTAMP, attribute.type)
         return exact(value, attribute.type)
     except (EvaluationError, TimeError):
         shown = str(value) if isinstance(value, Number) else repr(value)
         raise DataError(
             f"{where}: {shown} in {attribute.name!r} is not {article(attribute.type)} {attribute.type}",
-            hint=hint or (f"timestampFormat is {times!r}" if attribute.type.name == "TIMESTAMP" and times else None),
+            hint=hint or (None if pattern is None else f"{PATTERNS[attribute.type.name]} is {pattern!r}"),
             attribute=attribute.name,
         ) from None
 

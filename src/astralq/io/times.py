@@ -8,6 +8,7 @@ from itertools import pairwise
 
 from astralq.algebra.sources import RelationSource, StreamSource
 from astralq.expr.nodes import Call, Literal
+from astralq.io.options import patterns_of
 from astralq.timeline import Instant, format_instant
 
 YEAR = 365 * 86_400_000_000
@@ -19,7 +20,7 @@ LONG = 60 * YEAR
 
 def two_digit_years(source: StreamSource | RelationSource) -> Iterator[str]:
     """A warning for each pattern with a year of two digits."""
-    patterns = [] if source.origin is None else [source.origin.option("timestampFormat", "")]
+    patterns = [] if source.origin is None else list(patterns_of(source.origin).values())
     for e in (part for _, expr in source.computed for part in expr.walk()):
         if isinstance(e, Call) and e.function in ("to_timestamp", "try_to_timestamp") and len(e.args) == 2:
             patterns += [str(a.value) for a in e.args[1:] if isinstance(a, Literal)]

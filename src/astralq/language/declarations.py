@@ -12,7 +12,8 @@ from astralq.algebra.computed import FILE, MOMENT, OF_FILE, Computed, of_type, o
 from astralq.algebra.sources import Designation, Origin, RelationSource, SensedSource, StreamSource
 from astralq.callables import PythonFunction
 from astralq.errors import AstralError, PlanError
-from astralq.expr.nodes import Expr, Literal
+from astralq.expr.casts import cast
+from astralq.expr.nodes import Column, Expr, Literal
 from astralq.expr.parse import Binder
 from astralq.expr.python_functions import check_function
 from astralq.language.syntax import (
@@ -25,7 +26,7 @@ from astralq.language.syntax import (
     RelationDeclaration,
     StreamDeclaration,
 )
-from astralq.schema import BOOLEAN, DOUBLE, TIMESTAMP, Attribute, Location, Schema, Type, parse_type
+from astralq.schema import BOOLEAN, DATE, DOUBLE, TIMESTAMP, Attribute, Location, Schema, Type, parse_type
 from astralq.space import Region
 from astralq.timeline import Duration, duration
 
@@ -162,9 +163,8 @@ def stream_source(
         # SNEEql's pushed extents have a time; where it is a number, it counts seconds.
         unit = Name("SECONDS", declared.name.span) if schema["time"].type.is_numeric else None
         moment = Moment(Name("time", declared.name.span), unit)
-    if moment is not None and moment.computed is not None:
-        schema, computed = _with_moment(schema, computed, moment)
-        moment = replace(moment, column=Name(MOMENT, moment.column.span))
+    if moment is not None:
+        schema, computed, moment = _stamped(schema, computed, moment)
     if moment is None and not declared.on_arrival and not declared.progress and dialect != "sneeql":
         raise PlanError(
             f"the stream {declared.name.text} does not say when a tuple happens",
@@ -189,16 +189,23 @@ def stream_source(
     )
 
 
-def _with_moment(schema: Schema, computed: Computed, moment: Moment) -> tuple[Schema, Computed]:
-    """TIMESTAMP BY an expression: its value is one more attribute of the rows."""
-    assert moment.computed is not None
+def _stamped(schema: Schema, computed: Computed, moment: Moment) -> tuple[Schema, Computed, Moment]:
+    """TIMESTAMP BY an expression: its value is one more attribute of the rows. A DATE is its midnight."""
     try:
-        bound = _bound(moment.computed, schema.attributes, moment.column.span.source)
+        if moment.computed is None:
+            by = schema[moment.column.text]
+            if by.type != DATE:
+                return schema, computed, moment
+            bound: Expr = Column(by.type, by.name)
+        else:
+            bound = _bound(moment.computed, schema.attributes, moment.column.span.source)
         expr = over_stored(bound, _lower(dict(computed)))
     except AstralError as e:
         raise e.at(moment.column.span) from None
+    expr = cast(expr, TIMESTAMP) if expr.type == DATE else expr
     attributes = (*schema.attributes, Attribute(MOMENT, expr.type))
-    return Schema(attributes, schema.location), (*computed, (MOMENT, expr))
+    with_moment = Schema(attributes, schema.location), (*computed, (MOMENT, expr))
+    return *with_moment, replace(moment, column=Name(MOMENT, moment.column.span))
 
 
 def _refuse_of_sensed(declared: StreamDeclaration) -> None:

@@ -13,6 +13,7 @@ from astralq.plan import functions as F  # noqa: N812
 from astralq.plan.columns import Column as SqlColumn
 from astralq.plan.columns import lit
 from astralq.plan.operators.expressions import Names, Raw, rewritten
+from astralq.plan.sql_types import spark_type
 
 _TRIED = {
     "+": "try_add",
@@ -75,7 +76,7 @@ def _tried(expr: Expr, parts: Sequence[Guarded]) -> str | None:
     if isinstance(expr, Cast):
         if expr.safe or always_fits(expr.operand.type, expr.type):
             return None
-        return f"try_cast({parts[0].value} AS {expr.type})"
+        return f"try_cast({parts[0].value} AS {spark_type(expr.type).upper()})"
     if not isinstance(expr, Call) or not own_failure(expr):
         return None
     values = [str(p.value) for p in parts]
@@ -115,7 +116,7 @@ def _any(conditions: Sequence[str]) -> str | None:
 
 def value_of(expr: Expr, names: Names) -> SqlColumn:
     """The value, NULL where the expression fails."""
-    return F.expr(f"({guarded(expr, names).value})").cast(str(expr.type))
+    return F.expr(f"({guarded(expr, names).value})").cast(spark_type(expr.type))
 
 
 def failure(source: StreamSource | RelationSource, names: Names) -> SqlColumn | None:

@@ -21,7 +21,7 @@ from astralq.algebra.sources import Origin, RelationSource, SensedSource, Stream
 from astralq.errors import DataError
 from astralq.io.declared import followed_origin, kafka_form, rate_misfits
 from astralq.io.files import called, completed, described
-from astralq.io.options import check_option_names
+from astralq.io.options import check_option_names, patterns_of
 from astralq.io.reading import SUFFIXES
 from astralq.plan.sources.stamps import moment, stamp_problem
 from astralq.plan.sql_types import spark_type
@@ -37,7 +37,7 @@ from astralq.timeline import Duration, Instant, duration
 Source = StreamSource | RelationSource
 Read = Callable[[DataFrame, int], DataFrame]
 
-OURS = ("idle", "value", "sep", "timestampformat", "nullvalue")
+OURS = ("idle", "value", "sep", "timestampformat", "dateformat", "nullvalue")
 """Options of Kafka and rate sources that are ours, and are not handed to Spark."""
 
 _AGE = "36500d"
@@ -253,7 +253,7 @@ def _kafka(spark: SparkSession, source: Source, origin: Origin) -> tuple[DataFra
 
 def _lines(df: DataFrame, schema: Schema, form: str, sep: str, origin: Origin) -> DataFrame:
     """Parses lines of text into rows, each with its problem if it has one."""
-    times, null = origin.option("timestampFormat", "") or None, origin.option("nullValue", "")
+    patterns, null = patterns_of(origin), origin.option("nullValue", "")
     names = [f"_v{k}" for k in range(len(schema))]
     if form == "json":
         fields = ", ".join(f"`{a.name}`: STRING" for a in schema)
@@ -270,7 +270,7 @@ def _lines(df: DataFrame, schema: Schema, form: str, sep: str, origin: Origin) -
         values = {n: col("_r").getField(n) for n in names}
     rows = df.withColumn("_r", one).withColumns({"_there": col("_r").isNotNull()}).withColumns(values)
     shown = F.concat(lit("'"), F.substring("_line", 1, 200), lit(f"' {wrong}"))
-    typed = [of_text(col(n), a, times) for n, a in zip(names, schema, strict=True)]
+    typed = [of_text(col(n), a, patterns) for n, a in zip(names, schema, strict=True)]
     reading = Reading(rows, typed, [(~sure(col("_there")), shown)])
     kept = [c for c in ("_n",) if c in df.columns]
     return reading.with_problems(schema, kept)

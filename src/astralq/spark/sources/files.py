@@ -27,7 +27,7 @@ from astralq.io.exact import check_nested
 from astralq.io.files import called, described, find_files
 from astralq.io.files import completed as completed_rows
 from astralq.io.formats import check_columns, header_of, parquet_names
-from astralq.io.options import LISTING, charset, check_option_names, given, may_lack_columns
+from astralq.io.options import LISTING, charset, check_option_names, given, may_lack_columns, patterns_of
 from astralq.io.parquet import READ_AS, parquet_types
 from astralq.io.reading import File, missing, opened
 from astralq.schema import Schema
@@ -258,7 +258,7 @@ def _csv_reading(
         message = F.concat(F.lit(": '"), F.substring(shown, 1, 200), F.lit(f"' is not {count} values"))
         checks.append((malformed, message))
     texts = [F.lit(None).cast("string") if p is None else F.col(fields[p]) for p in positions]
-    values = [of_text(text, a, dialect.times, decoded=True) for a, text in zip(schema, texts, strict=True)]
+    values = [of_text(text, a, dialect.patterns, decoded=True) for a, text in zip(schema, texts, strict=True)]
     return Reading(frame, values, checks)
 
 
@@ -315,7 +315,7 @@ def _json(spark: SparkSession, origin: Origin, place: _Place, schema: Schema, *,
             continue
         else:
             column = F.btrim(column, F.lit('"')) if a.type.is_fractional else column  # Spark writes NaN as "NaN"
-            values.append(of_text(column, a, origin.option("timestampFormat", "") or None))
+            values.append(of_text(column, a, patterns_of(origin)))
         checks.append(of_another_kind(column, a, spelt[a.name], whole))
         if not whole:
             checks.append(spelt_otherwise(column, a, spelt[a.name]))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import reduce
 from typing import Any
@@ -12,7 +12,7 @@ from pyspark.sql import functions as F  # noqa: N812  # as everywhere in Spark's
 
 from astralq.datatypes import Type
 from astralq.io.parquet import INTEGRAL, arrow_type, arrow_value, catalog_name, mismatch
-from astralq.io.reading import NUMBER_AS_TIME
+from astralq.io.reading import NO_PATTERNS, NUMBER_AS_TIME
 from astralq.plan.sql_types import spark_type
 from astralq.schema import Attribute, Schema, article
 from astralq.timeline import MAX_INSTANT, MIN_INSTANT
@@ -84,8 +84,8 @@ class Reading:
         return rows.select(*values, *further)
 
 
-def of_text(text: Column, a: Attribute, time_format: str | None = None, decoded: bool = False) -> Typed:
-    """Text as a value of the attribute's type, as CAST reads it.
+def of_text(text: Column, a: Attribute, patterns: Mapping[str, str] = NO_PATTERNS, decoded: bool = False) -> Typed:
+    """Text as a value of the attribute's type, as CAST reads it, or as the pattern of its type says.
 
     Decoded text that holds U+FFFD was not in the encoding that it was decoded by.
     """
@@ -93,9 +93,10 @@ def of_text(text: Column, a: Attribute, time_format: str | None = None, decoded:
     if a.type.name == "STRING":
         hint = f"{HINT}name the encoding of the file: OPTIONS (encoding = '…')"
         return Typed(text, sure(text.contains("\ufffd")) if decoded else None, shown, hint)
-    if a.type.name == "TIMESTAMP" and time_format is not None:
-        value = F.try_to_timestamp(text, F.lit(time_format))
-        return Typed(value, text.isNotNull() & (value.isNull() | _out_of_range(value)), shown)
+    if a.type.name in patterns:
+        time = F.try_to_timestamp(text, F.lit(patterns[a.type.name]))
+        value = time if a.type.name == "TIMESTAMP" else time.cast("date")
+        return Typed(value, text.isNotNull() & (time.isNull() | _out_of_range(time)), shown)
     if a.type.name == "BINARY":
         value = F.try_to_binary(text, F.lit("base64"))
         return Typed(value, text.isNotNull() & value.isNull(), shown)
