@@ -31,7 +31,7 @@ OTHER_FENCES = {
     ("docs/tutorial.md", "text"): "files of data that the reader writes, which the commands then read",
     ("docs/tutorial.md", "sh"): "a run that goes on until Ctrl-C, and what is typed beside it",
     ("docs/how-to/recipes.md", "text"): "files of data that the reader writes, which the commands then read",
-    ("docs/how-to/load-a-file.md", "text"): "files that the reader writes, one with an error, which the commands then read",
+    ("docs/how-to/load-a-file.md", "text"): "files that the reader writes, one of them wrong, which commands read",
     ("docs/how-to/kafka.md", "sh"): "needs a broker",
     ("docs/how-to/python-functions.md", "python"): "a module that the reader writes, which the commands then import",
     ("docs/how-to/python-functions.md", "text"): "a file of data, which the commands then read, and an error",

@@ -501,3 +501,19 @@ def test_dates_decades_away_from_the_rest_are_warned_of() -> None:
         "y.aql: query 1, line 2: the timestamps go from 1900-01-01T00:00:00Z to 2026-03-28T00:00:00Z, 126 years; "
         "if some of them are wrong, filter them before the window\n"
     )
+
+
+@pytest.mark.parametrize(
+    ("value", "hint"),
+    [
+        ("31/12/2026 07:30", "OPTIONS (timestampFormat = 'dd/MM/yyyy HH:mm')"),
+        ("01/02/2026", "OPTIONS (timestampFormat = 'dd/MM/yyyy') or OPTIONS (timestampFormat = 'MM/dd/yyyy')"),
+        ("20261231", "OPTIONS (timestampFormat = 'yyyyMMdd')"),
+        ("1772366400", "declare ts BIGINT, and write TIMESTAMP BY ts UNIT SECONDS"),
+        ("soon", "write times as 2026-03-01T12:00:00Z"),
+    ],
+)
+def test_a_time_that_is_written_otherwise_is_told_how_to_read_it(value: str, hint: str) -> None:
+    Path("y.csv").write_text(f"{value},1\n")
+    text = "CREATE STREAM y (ts TIMESTAMP, v INT) FROM csv 'y.csv' TIMESTAMP BY ts;\nSELECT v FROM y;"
+    assert checked(text).stderr.endswith(f"\n  hint: {hint}\n")

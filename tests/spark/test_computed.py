@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
+from datetime import date, datetime
 from pathlib import Path
 
 import pyarrow as pa  # type: ignore[import-untyped]
@@ -59,9 +60,13 @@ def test_each_format_gives_the_models_rows(spark: SparkSession, tmp_path: Path) 
     engine = Engine(spark)
     s = engine.stream_from(frame, timestamp="to_timestamp(concat('19', d), 'yyyyMMdd')", computed={"c": "10 / a"})
     assert [r.c for r in engine.run(s.select("c")).collect()] == [10.0, -5.0, 2.5, None]
+    (tmp_path / "d.csv").write_text("1970-01-02\n")
     # A text that says where its rows are, and a name that is given again.
     text = DECLARED.format(format="csv", path="csv")
     assert engine.run(text, folder=tmp_path).count() == len(expected)
+    dated = "CREATE STREAM z (d DATE) FROM csv 'd*.csv' TIMESTAMP BY d; SELECT _file, d FROM z;"
+    found = engine.run(dated, folder=tmp_path)
+    assert [tuple(r) for r in found.collect()] == [(datetime(1970, 1, 2), 0, "d.csv", date(1970, 1, 2))]
     for n in (2, 3):
         again = engine.stream_from(frame.limit(n), timestamp="to_timestamp(d, 'yyMMdd')", name="again")
         assert engine.run(again.select("a")).count() == n

@@ -27,7 +27,7 @@ from astralq.io.declared import (
 from astralq.io.exact import exact
 from astralq.io.files import NoFileError, described, find_files, imported
 from astralq.io.formats import Beginning, check_options, read_beginning
-from astralq.io.options import charset, check_option_names, may_lack_columns
+from astralq.io.options import PATTERNS, charset, check_option_names, may_lack_columns
 from astralq.io.progress import unpacked
 from astralq.io.reading import (
     HEADER_UNDECLARED,
@@ -38,9 +38,9 @@ from astralq.io.reading import (
     missing,
     opened,
 )
-from astralq.io.times import decades_apart, two_digit_years
+from astralq.io.times import decades_apart, two_digit_years, written_as
 from astralq.model.sources import read_relation, receive
-from astralq.schema import STRING, TIMESTAMP, Attribute, Schema
+from astralq.schema import DATE, STRING, TIMESTAMP, Attribute, Schema
 from astralq.timeline import Instant, duration
 
 Source = StreamSource | RelationSource | SensedSource
@@ -295,6 +295,11 @@ def _instead(origin: Origin, error: DataError, schema: Schema) -> str | None:
     """What to do about a value that does not fit."""
     if error.attribute is None or isinstance(error, MissingColumnError):
         return None
+    if schema[error.attribute].type in (TIMESTAMP, DATE):
+        option = PATTERNS[schema[error.attribute].type.name]
+        written = re.search(r": '(.*)' in ", error.message)
+        if origin.format != "parquet" and written and (patterns := written_as(written[1])):
+            return " or ".join(f"OPTIONS ({option} = '{p}')" for p in patterns)
     if schema[error.attribute].type == TIMESTAMP:
         if number := re.search(r"'(\d+)' in ", error.message):
             unit = next((u for most, u in _UNITS if len(number[1]) <= most), "MICROSECONDS")

@@ -7,9 +7,39 @@ from collections.abc import Iterator, Sequence
 from itertools import pairwise
 
 from astralq.algebra.sources import RelationSource, StreamSource
+from astralq.expr.datetime_patterns import parser_of
 from astralq.expr.nodes import Call, Literal
 from astralq.io.options import patterns_of
 from astralq.timeline import Instant, format_instant
+
+_DATES = (
+    *("yyyy-MM-dd", "yyyy/MM/dd", "dd/MM/yyyy", "MM/dd/yyyy", "dd.MM.yyyy", "dd-MM-yyyy", "d/M/yyyy", "M/d/yyyy"),
+    *("d.M.yyyy", "d MMM yyyy", "dd-MMM-yyyy", "MMM d, yyyy", "MMMM d, yyyy", "yyyyMMdd", "dd/MM/yy", "MM/dd/yy"),
+)
+_CLOCKS = (
+    "",
+    " HH:mm",
+    " HH:mm:ss",
+    "'T'HH:mm:ss",
+    " HH:mm:ss.SSSSSS",
+    " h:mm a",
+    " h:mm:ss a",
+    "HHmmss",
+    "HHmm",
+    " H:mm",
+)
+
+
+def written_as(text: str) -> list[str]:
+    """The common patterns that a time may be written by; two where day and month cannot be told apart.
+
+    >>> written_as("31/12/2026 07:30"), written_as("01/02/2026"), written_as("soon")
+    (['dd/MM/yyyy HH:mm'], ['dd/MM/yyyy', 'MM/dd/yyyy'], [])
+    """
+    fitting = [date + clock for date in _DATES for clock in _CLOCKS if parser_of(date + clock)(text) is not None]
+    other = [p for p in fitting[1:] if fitting and sorted(p) == sorted(fitting[0])]
+    return [*fitting[:1], *other[:1]]
+
 
 YEAR = 365 * 86_400_000_000
 APART = 20 * YEAR
