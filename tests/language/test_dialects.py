@@ -162,3 +162,16 @@ def test_outer_joins_of_windows_are_done_or_refused_but_not_made_inner_joins() -
 def test_spread_is_refused_in_cql() -> None:
     text = "CREATE STREAM z (v INT, ts TIMESTAMP) FROM csv 'z.csv' TIMESTAMP BY ts; SELECT * FROM SPREAD(z);"
     assert "CQL has no SPREAD" in error(text, "cql")
+
+
+def test_a_subquery_in_cql_is_that_of_the_tick() -> None:
+    """At 2 s the mean of (-3, 2] is 3; at 6 s that of (1, 6] is 5; at 9 s 3 is alone in (4, 9], and new."""
+    text = "SELECT v FROM s WHERE v > (SELECT avg(v) FROM s [RANGE 5 SECONDS]) OR v IN (SELECT v FROM s [NOW])"
+    assert said(text, {"s": single((1, 1), (5, 2), (3, 9))}, "cql") == [
+        ("+", 1, 0, 1),
+        ("-", 2, 0, 1),
+        ("+", 2, 0, 5),
+        ("-", 6, 0, 5),
+        ("+", 9, 0, 5),
+        ("+", 9, 0, 3),
+    ]

@@ -60,6 +60,8 @@ LIKE_SQLITE = [
     "SELECT name, count(*) AS n FROM r GROUP BY name HAVING count(*) = (SELECT min(id) FROM r)",
     "SELECT id, count(*) AS n, (SELECT count(*) FROM q WHERE q.id = r.id) AS m FROM r GROUP BY id",
     "SELECT id FROM r GROUP BY id HAVING id NOT IN (SELECT id FROM q WHERE id IS NOT NULL)",
+    "SELECT id IN (SELECT id FROM q) AS known, count(*) AS n FROM r GROUP BY known",
+    "SELECT (SELECT count(*) FROM q WHERE q.id = r.id) AS n, max(r.id) AS m FROM r GROUP BY 1",
     "SELECT count(*) FILTER (WHERE id > 1) AS n, sum(id) FILTER (WHERE name > 'a') AS s, count(id) AS c FROM r",
     "SELECT id, min(name) FILTER (WHERE name > 'a') AS m, count(DISTINCT name) FILTER (WHERE id > 1) AS d"
     " FROM r GROUP BY id",
@@ -268,6 +270,16 @@ def test_a_star_without_some_attributes() -> None:
             "SELECT upper(name) FILTER (WHERE id > 1) FROM r",
             "FILTER follows an aggregate, and upper(name) is none",
             "write CASE WHEN … THEN … END",
+        ),
+        (
+            "SELECT id FROM r WHERE id = ANY (SELECT id FROM q)",
+            "ANY is not part of the language",
+            "write IN (SELECT …), NOT IN (SELECT …), or compare with (SELECT max(x) FROM …)",
+        ),
+        (
+            "SELECT id FROM r ORDER BY (SELECT max(id) FROM q)",
+            "a subquery cannot stand here",
+            "it stands in SELECT, WHERE, GROUP BY, HAVING or ON of a query",
         ),
         ("SELECT grouping(id) FROM r", "grouping(id) belongs to GROUP BY", "it tells the sets of GROUPING SETS apart"),
         (

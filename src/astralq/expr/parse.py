@@ -274,7 +274,9 @@ class Binder:
             case exp.Filter():
                 return self._filtered(node)
         if any(True for _ in node.find_all(exp.Query)):
-            raise ExpressionError("a subquery cannot stand in an expression", hint="join with it, or use IN or EXISTS")
+            raise ExpressionError(
+                "a subquery cannot stand here", hint="it stands in SELECT, WHERE, GROUP BY, HAVING or ON of a query"
+            )
         raise ExpressionError(f"{node.sql('spark')} is not supported in an expression")
 
     def _negated(self, node: exp.Expression) -> Expr:
@@ -299,7 +301,9 @@ class Binder:
 
     def _in(self, node: exp.In) -> Expr:
         if node.args.get("query") is not None:
-            raise ExpressionError("a subquery cannot stand here", hint="write it in the WHERE of a query")
+            raise ExpressionError(
+                "a subquery cannot stand here", hint="it stands in SELECT, WHERE, GROUP BY, HAVING or ON of a query"
+            )
         if isinstance(node.this, exp.Tuple):
             rows = [self._same_members(node.this, e) for e in node.expressions]
             if not rows:

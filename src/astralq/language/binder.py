@@ -349,7 +349,9 @@ class QueryBinder:
     def _grouped(
         self, scope: Scope, named: list[Named], node: exp.Select, binder: SubqueryBinder, steps: Sequence[Step]
     ) -> Operator:
-        sets = grouping_sets(node.args.get("group"), named, lambda key: self._key(scope, key, named))
+        sets = grouping_sets(node.args.get("group"), named, lambda key: self._key(scope, key, named, binder))
+        # What a key is made of stands beside the tuples, not beside their groups.
+        binder.move_below({name for keys in sets for _, e in keys for name in e.columns})
         having = node.args.get("having")
         condition = None
         if having is not None:
@@ -375,7 +377,7 @@ class QueryBinder:
         union = grouped(child, sets, named, condition, empty_row=empty_row, beside=beside, bounds=bounds)
         return union if is_distinct(node) else Arranger(self.env).above(node, union)
 
-    def _key(self, scope: Scope, node: exp.Expression, named: list[Named]) -> Named:
+    def _key(self, scope: Scope, node: exp.Expression, named: list[Named], binder: ScopeBinder) -> Named:
         """A grouping key: an expression, the number of an item of SELECT, or its name."""
         if isinstance(node, exp.Literal) and not node.is_string and node.this.isdigit():
             place = int(node.this)
@@ -386,7 +388,7 @@ class QueryBinder:
             by_name = next((n for n in named if n[0].lower() == node.name.lower()), None)
             if by_name is not None and not any(e.find(node.name) for e in scope.entries):
                 return by_name
-        bound = self.condition(scope, node)
+        bound = binder.bind(node)
         name = node.name if isinstance(node, exp.Column) else node.sql("spark")
         return name, bound
 

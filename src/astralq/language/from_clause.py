@@ -343,7 +343,7 @@ class FromBinder:
     ) -> tuple[Scope, Expr]:
         """The left side with what the subqueries of ON give beside its tuples, and the condition."""
         if self.bind_on is None:
-            raise ExpressionError("a subquery cannot stand here", hint="write it in the WHERE of a query")
+            raise ExpressionError("a subquery cannot stand here", hint="put it into WHERE")
         decided = join.args.get("lookup") or join.args.get("within") is not None
         if pending or (Kind.STREAM in (left.operator.kind, right.operator.kind) and not decided):
             raise PlanError(

@@ -213,6 +213,12 @@ class SubqueryBinder(ScopeBinder):
         self._is_to_be_true(node)
         return self.bind(node)
 
+    def move_below(self, names: set[str]) -> None:
+        """Puts what these attributes come from beside the tuples that are aggregated."""
+        moved = [b for b in self.around if names & {n.lower() for n in b.relation.schema.names}]
+        self.below += moved
+        self.around = [b for b in self.around if b not in moved]
+
     def _is_to_be_true(self, node: exp.Expression) -> None:
         """Below AND and OR of such a condition an unknown IN is as good as a false one."""
         todo = [node]
@@ -230,6 +236,11 @@ class SubqueryBinder(ScopeBinder):
                 return self._in_query(node)
             case exp.Subquery():
                 return self._scalar(node if is_arranged(node) else node.this)
+            case exp.Any() | exp.All():
+                raise ExpressionError(
+                    f"{type(node).__name__.upper()} is not part of the language",
+                    hint="write IN (SELECT …), NOT IN (SELECT …), or compare with (SELECT max(x) FROM …)",
+                )
             case exp.Case() if node.this is None:
                 for branch in node.args["ifs"]:
                     self._is_to_be_true(branch.this)
