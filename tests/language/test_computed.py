@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from astralq import stream
+from astralq import relation, stream
 from astralq.algebra.serialize import dumps, loads
 from astralq.algebra.sources import RelationSource, StreamSource
 from astralq.errors import DataError
@@ -84,6 +84,8 @@ def test_rows_of_python_are_given_as_they_are_stored() -> None:
     s = stream("S", "d STRING", timestamp="to_timestamp(d, 'yyyyMMdd')", computed={"n": "length(d)"})
     assert answer(s.select("n"), {"S": [("19700102",), ("19700101",)]}) == [(0, 0, 8), (86400, 0, 8)]
     assert answer(s.select("n"), {"S": [("19700102", 3, sec(7))]}) == [(7, 0, 3)]  # or with all attributes
+    r = relation("R", "d STRING", valid_from="since", computed={"since": "to_timestamp(d, 'yyyyMMdd')"})
+    assert answer(r.select("d"), {"R": [("19700102",)]}) == [("+", 86400, 0, "19700102")]
 
 
 @pytest.mark.parametrize(

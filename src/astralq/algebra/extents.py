@@ -82,15 +82,19 @@ def relation(
     at: str | None = None,
     key: Columns = (),
     position_by: Columns = (),
+    computed: Mapping[str, str] | None = None,
 ) -> RelationQuery:
     """A stored relation: constant, versioned in [valid_from, valid_to), or a log of changes (change, at, key).
+
+    `computed` has further attributes, with expressions of those that are stored.
 
     >>> relation("Buoys", "id INT, since TIMESTAMP, till TIMESTAMP", valid_from="since", valid_to="till").schema.names
     ('id', 'since', 'till')
     """
     by, down = positions_of(position_by)
+    declared, made, _ = with_computed(schema(attributes), computed or {}, None)
     source = RelationSource(
-        name, schema(attributes), valid_from, valid_to, change, at, names_of(key), by, descending=down
+        name, declared, valid_from, valid_to, change, at, names_of(key), by, computed=made, descending=down
     )
     return RelationQuery(source)
 

@@ -135,10 +135,15 @@ class Engine:
         position_by: Columns = (),
         unit: str | None = None,
         name: str | None = None,
+        computed: Mapping[str, str] | None = None,
     ) -> RelationQuery:
-        """A DataFrame as a relation: constant, versioned by times of validity, or a log of changes."""
-        schema = _schema_of(df, None)
-        name = self._keep(df, schema, name or f"relation_{len(self._frames) + 1}")
+        """A DataFrame as a relation: constant, versioned by times of validity, or a log of changes.
+
+        `computed` has further attributes, with expressions.
+        """
+        stored = _schema_of(df, None)
+        schema, made, _ = with_computed(stored, computed or {}, None)
+        name = self._keep(df, stored, name or f"relation_{len(self._frames) + 1}")
         by, down = positions_of(position_by)
         source = RelationSource(
             name,
@@ -150,6 +155,7 @@ class Engine:
             names_of(key),
             by,
             None if unit is None else unit.upper(),
+            computed=made,
             descending=down,
         )
         return RelationQuery(source)

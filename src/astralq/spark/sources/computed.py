@@ -60,9 +60,12 @@ _NAME = "__name"
 
 
 def _named(source: Source, rows: DataFrame) -> DataFrame:
-    """Rows of files with the names of these: paths as Spark writes them have %-escapes."""
+    """Rows of files with the names of these: paths as Spark writes them have %-escapes. A DataFrame of a user's has no
+    file."""
     if not reads_file(source.computed):
         return rows
+    if FILE not in rows.columns:
+        return rows.withColumn(_NAME, F.lit(None).cast("string"))
     escaped = F.replace(F.element_at(F.split(col(FILE), "/"), -1), F.lit("+"), F.lit("%2B"))
     return rows.withColumn(_NAME, F.url_decode(escaped))
 
