@@ -141,6 +141,12 @@ ERRORS = {
         "  |               ^\n"
         "  hint: write to_timestamp(…) around it"
     ),
+    "CREATE RELATION z (k INT, a DATE) FROM csv 'z' VALID FROM a": (
+        "line 1, column 17: relation z: 'a' is DATE, not TIMESTAMP\n"
+        "1 | CREATE RELATION z (k INT, a DATE) FROM csv 'z' VALID FROM a\n"
+        "  |                 ^\n"
+        "  hint: compute an attribute, at TIMESTAMP AS (CAST(a AS TIMESTAMP))"
+    ),
     "CREATE STREAM z (a STRING, f AS (_file)) FROM kafka 'z' TIMESTAMP ON ARRIVAL": (
         "line 1, column 15: z is from kafka, and _file is the name of a file\n"
         "1 | CREATE STREAM z (a STRING, f AS (_file)) FROM kafka 'z' TIMESTAMP ON ARRIVAL\n"

@@ -13,7 +13,7 @@ from astralq.algebra.base import PSEUDO, STAMP, Kind, Operator, Unary
 from astralq.algebra.computed import FILE, MOMENT, OF_FILE, Computed
 from astralq.algebra.digest import LATER
 from astralq.errors import PlanError
-from astralq.schema import BOOLEAN, STRING, TIMESTAMP, Attribute, Schema, Type, Value, fits
+from astralq.schema import BOOLEAN, DATE, STRING, TIMESTAMP, Attribute, Schema, Type, Value, fits
 from astralq.timeline import Duration, Instant, format_duration, format_instant
 
 
@@ -79,14 +79,15 @@ UNITS = {"SECONDS": 1_000_000, "MILLISECONDS": 1_000, "MICROSECONDS": 1}
 """Microseconds in the units that a numeric timestamp can be in."""
 
 
-def _how_to_time(name: str, found: Type) -> str | None:
-    """How to say what time the text of an attribute is."""
-    if found != STRING or name == MOMENT:
+def _how_to_time(name: str, found: Type, *, stream: bool) -> str | None:
+    """How to say what time an attribute is: a stream takes an expression, a relation a computed attribute."""
+    if name == MOMENT or found not in (STRING, DATE):
         return None
-    return (
-        f"say how it is written: TIMESTAMP BY to_timestamp({name}, 'yyyy-MM-dd HH:mm'), or declare it TIMESTAMP with "
-        "OPTIONS (timestampFormat = 'yyyy-MM-dd HH:mm')"
-    )
+    written = f"to_timestamp({name}, 'yyyy-MM-dd HH:mm')" if found == STRING else f"CAST({name} AS TIMESTAMP)"
+    how = f"TIMESTAMP BY {written}" if stream else f"compute an attribute, at TIMESTAMP AS ({written})"
+    if found == DATE:
+        return how
+    return f"say how it is written: {how}, or declare it TIMESTAMP with OPTIONS (timestampFormat = 'yyyy-MM-dd HH:mm')"
 
 
 def _check_moment(what: str, schema: Schema, name: str, unit: str | None) -> None:
@@ -97,7 +98,10 @@ def _check_moment(what: str, schema: Schema, name: str, unit: str | None) -> Non
     if unit is None and found.is_numeric:
         raise PlanError(f"{what}: {name!r} is {found}, a number of what?", hint="add UNIT SECONDS, or another unit")
     if unit is None and found != TIMESTAMP:
-        raise PlanError(f"{what}: {name!r} is {found}, not TIMESTAMP", hint=_how_to_time(name, found))
+        raise PlanError(
+            f"{what}: {name!r} is {found}, not TIMESTAMP",
+            hint=_how_to_time(name, found, stream=what.startswith("stream")),
+        )
     if unit is not None and not found.is_numeric:
         raise PlanError(f"{what}: {name!r} is {found}, not a number of {unit.lower()}", hint="leave out UNIT")
     if unit is not None and unit not in UNITS:
