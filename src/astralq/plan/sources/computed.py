@@ -42,7 +42,7 @@ def guarded(expr: Expr, names: Names) -> Guarded:
     >>> schema = Schema.parse("a INT, b INT, s STRING")
     >>> g = guarded(expression("CAST(s AS INT)", schema), Names(schema, ["c0", "c1", "c2"]))
     >>> str(g.value), g.fails
-    ('try_cast(c2 AS INT)', '(c2 IS NOT NULL AND try_cast(c2 AS INT) IS NULL)')
+    ('try_cast(c2 AS int)', '(c2 IS NOT NULL AND try_cast(c2 AS int) IS NULL)')
     >>> guarded(expression("if(b = 0, a, a / b)", schema), Names(schema, ["c0", "c1", "c2"])).fails
     'CASE WHEN c1 = 0 THEN false ELSE (c0 IS NOT NULL AND c1 IS NOT NULL AND try_divide(c0, c1) IS NULL) END'
     """
@@ -76,7 +76,7 @@ def _tried(expr: Expr, parts: Sequence[Guarded]) -> str | None:
     if isinstance(expr, Cast):
         if expr.safe or always_fits(expr.operand.type, expr.type):
             return None
-        return f"try_cast({parts[0].value} AS {spark_type(expr.type).upper()})"
+        return f"try_cast({parts[0].value} AS {spark_type(expr.type)})"
     if not isinstance(expr, Call) or not own_failure(expr):
         return None
     values = [str(p.value) for p in parts]
