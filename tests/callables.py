@@ -41,3 +41,7 @@ def wrong(a: int) -> str:
 HALF = function("half", f"{HERE}:half", "INT", parameters=["INT"], deterministic=True)
 UNSURE = function("unsure", f"{HERE}:half", "INT", parameters=["INT"])
 FOLDED = function("folded", f"{HERE}:folded", "INT", parameters=["INT"], aggregate=True)
+
+
+def same(value: Any) -> Any:
+    return value

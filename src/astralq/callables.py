@@ -198,8 +198,8 @@ def from_python(value: Any, type_: Type) -> Value:
             return day_of(value)
         case "ARRAY", list() | tuple():
             return tuple(from_python(v, type_.element) for v in value)
-        case "STRUCT", dict():
-            return tuple(from_python(value.get(n), t) for n, t in type_.parts)
+        case "STRUCT", dict() if set(value) == {n for n, _ in type_.parts}:
+            return tuple(from_python(value[n], t) for n, t in type_.parts)
         case "DECIMAL", int() | Decimal() if not isinstance(value, bool):
             value = Decimal(value)
             value = value.quantize(Decimal(1).scaleb(-type_.scale), context=EXACT) if value.is_finite() else value
@@ -214,10 +214,18 @@ def from_python(value: Any, type_: Type) -> Value:
     return value  # type: ignore[no-any-return]
 
 
-def from_arrow(value: Any) -> Any:
-    """A value of Arrow, or a list of such, as `to_python` gives it to a callable."""
-    if isinstance(value, list):
-        return [from_arrow(v) for v in value]
+def from_arrow(value: Any, type_: Any) -> Any:
+    """A value of Arrow, which has a type of Arrow, as `to_python` gives it to a callable."""
+    import pyarrow as pa  # type: ignore[import-untyped]
+
+    if value is None:
+        return None
+    if pa.types.is_map(type_):
+        return {from_arrow(k, type_.key_type): from_arrow(v, type_.item_type) for k, v in value}
+    if pa.types.is_list(type_):
+        return [from_arrow(v, type_.value_type) for v in value]
+    if pa.types.is_struct(type_):
+        return {field.name: from_arrow(value[field.name], field.type) for field in type_}
     if isinstance(value, datetime):
         # One of pandas has no zone: all times are UTC.
         return value.replace(tzinfo=UTC) if value.tzinfo is None else value.astimezone(UTC)

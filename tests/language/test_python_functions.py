@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import date
 from decimal import Decimal
 from pathlib import Path
 from typing import Any
@@ -14,14 +15,18 @@ from astralq.algebra.digest import digest_of
 from astralq.algebra.serialize import FunctionInPlanError, dumps, loads
 from astralq.callables import PythonFunction, from_python
 from astralq.cli.app import app
+from astralq.datatypes import MapValue
 from astralq.errors import DataError, EvaluationError, ExpressionError, PlanError
 from astralq.expr.nodes import Aggregate, PythonCall
 from astralq.expr.parse import expression
 from astralq.expr.safety import can_fail, depends_on_order, mergeable, movable
+from astralq.io.files import read_sources
 from astralq.language import read_script
 from astralq.language.printer import print_script
 from astralq.laws.optimize import optimize
+from astralq.model import StreamTuple, run
 from astralq.schema import BOOLEAN, DOUBLE, INT, INTERVAL, STRING, TIMESTAMP, Schema, Type, decimal, parse_type
+from astralq.timeline import format_instant
 from tests.callables import FOLDED, HALF, UNSURE
 from tests.language.support import K, bound, error
 from tests.support import answer, sec
@@ -294,3 +299,56 @@ SELECT f(id) AS w FROM k;
     assert f"{file}: line 3, column 47: the module 'checked_functions' has no 'h'" in said.stderr
     file.write_text(text.replace("_functions:h", "_functions:f"))
     assert CliRunner().invoke(app, ["check", str(file)]).exit_code == 0
+
+
+def test_a_source_may_compute_attributes_by_functions(tmp_path: Path) -> None:
+    (tmp_path / "k.csv").write_text("4,2026-03-01T12:00:00Z\n7,2026-03-01T12:00:10Z\n")
+    text = """CREATE FUNCTION half (INT) RETURNS INT AS python 'tests.callables:half' DETERMINISTIC;
+CREATE FUNCTION later (TIMESTAMP) RETURNS TIMESTAMP AS python 'tests.callables:later' DETERMINISTIC;
+CREATE STREAM k (v INT, ts TIMESTAMP, h INT AS (half(v))) FROM csv 'k.csv' TIMESTAMP BY later(ts);
+SELECT h FROM k;
+"""
+    op = read_script(text, folder=tmp_path).queries[0].operator
+    assert read_script(print_script(op)).queries[0].operator == op
+    answered = run(op, read_sources(op, tmp_path))
+    assert [(format_instant(r.t), *r.values) for r in answered if isinstance(r, StreamTuple)] == [
+        ("2027-03-01T12:00:00Z", 2),
+        ("2027-03-01T12:00:10Z", 3),
+    ]
+
+
+def test_values_with_parts_are_lists_and_dicts() -> None:
+    types = "d DATE, a ARRAY<INT>, m MAP<STRING, INT>, s STRUCT<x: INT, y: ARRAY<DATE>>, b BINARY"
+    shown = function("shown", lambda *v: repr(v), "STRING")
+    s = stream("S", types).select("shown(d, a, m, s, b) AS t", shown=shown)
+    row = (1, (1, None), MapValue((("k", 2),)), (3, (0,)), b"x")
+    (found,) = run(s, {"S": [(0, row)]})
+    assert isinstance(found, StreamTuple)
+    assert found.values == (
+        "(datetime.date(1970, 1, 2), [1, None], {'k': 2}, {'x': 3, 'y': [datetime.date(1970, 1, 1)]}, b'x')",
+    )
+
+
+@pytest.mark.parametrize(
+    ("given", "type_", "expected"),
+    [
+        ([1, None], "ARRAY<INT>", (1, None)),
+        ({"x": 1, "y": [2]}, "STRUCT<x: INT, y: ARRAY<DOUBLE>>", (1, (2.0,))),
+        (date(1970, 1, 3), "DATE", 2),
+        (0.1, "FLOAT", 0.10000000149011612),
+    ],
+)
+def test_lists_and_dicts_are_values_with_parts(given: Any, type_: str, expected: Any) -> None:
+    assert from_python(given, parse_type(type_)) == expected
+    if isinstance(given, dict):
+        with pytest.raises(ValueError):  # noqa: PT011
+            from_python({"x": 1}, parse_type(type_))
+
+
+def test_types_that_cannot_travel_are_refused() -> None:
+    with pytest.raises(PlanError, match=r"the function f cannot give MAP<STRING, INT>"):
+        function("f", dict, "MAP<STRING, INT>")
+    with pytest.raises(PlanError, match=r"the aggregate f cannot take MAP<STRING, INT>"):
+        function("f", lambda xs: 1, "INT", parameters=["MAP<STRING, INT>"], aggregate=True)
+    with pytest.raises(PlanError, match=r"the function f cannot take INTERVAL YEAR TO MONTH"):
+        function("f", lambda x: 1, "INT", parameters=["INTERVAL YEAR TO MONTH"])

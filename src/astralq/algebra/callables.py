@@ -11,6 +11,7 @@ from astralq.algebra.base import Operator
 from astralq.callables import PythonFunction
 from astralq.expr.python_functions import check_function
 from astralq.schema import parse_type
+from astralq.space import Region
 
 
 def function(
@@ -42,12 +43,17 @@ def function(
 
 
 def functions_of(op: Operator) -> list[PythonFunction]:
-    """The functions that a query calls, each once, those of the innermost operators first."""
-    return list(dict.fromkeys(_below(op)))
+    """The functions that a query calls, each once, wherever an expression stands in it."""
+    return [f for f in run_by_python(op) if isinstance(f, PythonFunction)]
 
 
-def _below(value: object) -> Iterator[PythonFunction]:
-    if isinstance(value, PythonFunction):
+def run_by_python(part: object) -> list[PythonFunction | Region]:
+    """What Python computes for an engine in a query, or in a part of one: functions, and tests of regions."""
+    return list(dict.fromkeys(_below(part)))
+
+
+def _below(value: object) -> Iterator[PythonFunction | Region]:
+    if isinstance(value, PythonFunction | Region):
         yield value
     elif isinstance(value, tuple):
         for one in value:

@@ -39,7 +39,7 @@ from astralq.algebra.windows import Window, WindowSpec, unbounded
 from astralq.callables import PythonFunction
 from astralq.errors import PlanError
 from astralq.expr.nodes import Column, Expr, inside
-from astralq.expr.parse import Regions, expression, named_expression, split_list
+from astralq.expr.parse import Known, expression, named_expression, split_list
 from astralq.schema import Schema
 from astralq.space import Region
 from astralq.timeline import BatchId, Instant, duration, instant
@@ -77,7 +77,7 @@ class Query:
         return type(self)(Select(self.operator, _expr(condition, self.operator.readable, named)))
 
     def select(self, *items: str, **named: Region | PythonFunction) -> Self:
-        """Π: attributes and expressions; `*` is all attributes, `expression AS name` names one. Regions and Python
+        """Π: attributes and expressions; `*` is all attributes, `expression AS name` names one. Known and Python
         functions come with their names.
 
         >>> from astralq import stream
@@ -409,17 +409,17 @@ class WindowsQuery(_Grouped):
         return StreamQuery(DStream(self.operator, None, Identity.VALUE))
 
 
-def _expr(text: str | Expr, readable: Schema, named: Regions | None = None) -> Expr:
-    return expression(text, readable, named) if isinstance(text, str) else text
+def _expr(text: str | Expr, readable: Schema, known: Known | None = None) -> Expr:
+    return expression(text, readable, known) if isinstance(text, str) else text
 
 
-def _items(texts: Iterable[str], operator: Operator, named: Regions | None = None) -> list[Named]:
+def _items(texts: Iterable[str], operator: Operator, known: Known | None = None) -> list[Named]:
     items: list[Named] = []
     for text in (part for t in texts for part in split_list(t)):
         if text == "*":
             items += [(a.name, Column(a.type, a.name)) for a in operator.schema]
         else:
-            items.append(named_expression(text, operator.readable, named))
+            items.append(named_expression(text, operator.readable, known))
     return items
 
 

@@ -47,7 +47,7 @@ from astralq.schema import (
 from astralq.space import Region
 from astralq.timeline import duration, instant
 
-Regions = Mapping[str, Region | PythonFunction]
+Known = Mapping[str, Region | PythonFunction]
 """What an expression can name besides attributes: regions, and Python functions."""
 
 
@@ -62,7 +62,7 @@ class ScalarSQL(Spark):
         }
 
 
-def expression(text: str, schema: Schema, regions: Regions | None = None) -> Expr:
+def expression(text: str, schema: Schema, known: Known | None = None) -> Expr:
     """Reads one expression over the attributes of a schema.
 
     >>> s = Schema.parse("sensor INT, value DOUBLE")
@@ -73,13 +73,13 @@ def expression(text: str, schema: Schema, regions: Regions | None = None) -> Exp
     node, name = _parse(text)
     if name is not None:
         raise ExpressionError(f"a name is not wanted here: {text!r}", hint=f"leave out AS {name}")
-    return Binder(schema, regions or {}, text).bind(node)
+    return Binder(schema, known or {}, text).bind(node)
 
 
-def named_expression(text: str, schema: Schema, regions: Regions | None = None) -> tuple[str, Expr]:
+def named_expression(text: str, schema: Schema, known: Known | None = None) -> tuple[str, Expr]:
     """Reads `expression AS name`; without AS the name is the attribute's, or the expression's text."""
     node, name = _parse(text)
-    bound = Binder(schema, regions or {}, text).bind(node)
+    bound = Binder(schema, known or {}, text).bind(node)
     if name is None:
         name = bound.name if isinstance(bound, Column) else text.strip()
     return name, bound
@@ -172,11 +172,11 @@ class Binder:
     The language layer overrides `column` to resolve qualified names.
     """
 
-    def __init__(self, schema: Schema, regions: Regions, source: str) -> None:
+    def __init__(self, schema: Schema, known: Known, source: str) -> None:
         self.schema = schema
-        self.regions = {n: r for n, r in regions.items() if isinstance(r, Region)}
+        self.regions = {n: r for n, r in known.items() if isinstance(r, Region)}
         self.source = source
-        self.functions = {n.lower(): f for n, f in regions.items() if isinstance(f, PythonFunction)}
+        self.functions = {n.lower(): f for n, f in known.items() if isinstance(f, PythonFunction)}
 
     def bind(self, node: exp.Expression) -> Expr:
         """The typed expression of a node; an error has the node's place."""
@@ -289,6 +289,8 @@ class Binder:
         return call("negate", self.bind(node))
 
     def _not(self, node: exp.Expression) -> Expr:
+        while isinstance(node, exp.Paren):  # NOT (a IS NULL) is one condition, as a IS NOT NULL
+            node = node.this
         if isinstance(node, exp.Is) and isinstance(node.expression, exp.Null):
             return call("isnotnull", self.bind(node.this))
         return call("not", self.bind(node))

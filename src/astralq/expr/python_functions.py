@@ -8,6 +8,7 @@ from astralq.expr.aggregates import is_aggregate
 from astralq.expr.casts import coerce
 from astralq.expr.functions import ALIASES, REFUSED, TABLE, fixed
 from astralq.expr.nodes import Aggregate, Expr, PythonCall
+from astralq.schema import Type
 
 
 def check_function(function: PythonFunction) -> PythonFunction:
@@ -15,6 +16,13 @@ def check_function(function: PythonFunction) -> PythonFunction:
     name = function.name.lower()
     if name in TABLE or name in ALIASES or name in REFUSED or name == "inside" or is_aggregate(name):
         raise PlanError(f"there is a function {function.name!r} in the language", hint="choose another name")
+    for type_ in function.parameters or ():
+        _check_argument(function, type_)
+    if function.result.holds("MAP", "MONTHS") or (function.result.is_nested and function.result.holds("INTERVAL")):
+        raise PlanError(
+            f"the function {function.name} cannot give {function.result}",
+            hint="let it give a STRING, and read that, for example with from_json",
+        )
     if function.aggregate and function.parameters == ():
         raise PlanError(f"the aggregate {function.name} has no parameter", hint="give the type of what it aggregates")
     return function
@@ -30,6 +38,8 @@ def apply(function: PythonFunction, args: tuple[Expr, ...], *, distinct: bool = 
             f"{function.name} is a Python function, and takes no DISTINCT",
             hint="let the callable drop what is there twice" if function.aggregate else "leave it out",
         )
+    for a in args:
+        _check_argument(function, a.type)
     if function.parameters is not None:
         try:
             types, _ = fixed(*function.parameters, to=function.result)(args)
@@ -39,6 +49,14 @@ def apply(function: PythonFunction, args: tuple[Expr, ...], *, distinct: bool = 
     if function.aggregate:
         return Aggregate(function.result, function.name, args, python=function)
     return PythonCall(function.result, function, args)
+
+
+def _check_argument(function: PythonFunction, type_: Type) -> None:
+    if type_.holds("MONTHS") or (function.aggregate and type_.holds("MAP")):
+        raise PlanError(
+            f"the {'aggregate' if function.aggregate else 'function'} {function.name} cannot take {type_}",
+            hint="CAST it to a STRING" if type_.holds("MONTHS") else "take map_keys and map_values of it",
+        )
 
 
 def _check_count(function: PythonFunction, count: int) -> None:

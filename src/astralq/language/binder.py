@@ -86,7 +86,7 @@ class QueryBinder:
             case exp.SetOperation():
                 return Arranger(self.env).above(node, self._set_operation(node))
             case exp.Values():
-                bind = ScopeBinder(nothing(), self.env.regions, self.env.source).bind
+                bind = ScopeBinder(nothing(), self.env.known, self.env.source).bind
                 return Arranger(self.env).above(node, values(node, bind))
             case Item():
                 return self.from_items([node], {}).shown
@@ -250,7 +250,7 @@ class QueryBinder:
 
     def condition(self, scope: Scope, node: exp.Expression) -> Expr:
         """An expression without subqueries."""
-        return ScopeBinder(scope, self.env.regions, self.env.source).bind(node)
+        return ScopeBinder(scope, self.env.known, self.env.source).bind(node)
 
     def _on(self, scope: Scope, node: exp.Expression) -> tuple[Expr, list[Beside]]:
         """The condition of a join, with what its subqueries give beside a tuple."""
@@ -313,7 +313,7 @@ class QueryBinder:
             return [(n, Column(scope.schema[a].type, a)) for n, a in columns]
         if isinstance(node, exp.Anonymous) and str(node.this).lower() == "stamps":
             return self._stamps(scope)
-        bound = (binder or ScopeBinder(scope, self.env.regions, self.env.source)).bind(unaliased(node))
+        bound = (binder or ScopeBinder(scope, self.env.known, self.env.source)).bind(unaliased(node))
         if isinstance(node, exp.Alias):
             return [(node.alias, bound)]
         if isinstance(node, exp.Column):

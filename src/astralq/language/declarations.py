@@ -14,7 +14,7 @@ from astralq.callables import PythonFunction
 from astralq.errors import AstralError, PlanError
 from astralq.expr.casts import cast
 from astralq.expr.nodes import Column, Expr, Literal
-from astralq.expr.parse import Binder
+from astralq.expr.parse import Binder, Known
 from astralq.expr.python_functions import check_function
 from astralq.language.syntax import (
     Bind,
@@ -33,7 +33,7 @@ from astralq.timeline import Duration, duration
 _SNEEQL_TYPES = {"FLOAT": DOUBLE, "TIME": TIMESTAMP}
 
 
-def _schema(columns: tuple[ColumnDef, ...], dialect: str) -> tuple[Schema, Computed]:
+def _schema(columns: tuple[ColumnDef, ...], dialect: str, functions: Known) -> tuple[Schema, Computed]:
     """The attributes, and those of them that are computed: over what is stored, so that one may name another that
     stands before it."""
     attributes = [None if c.type is None else Attribute(c.name.text, _type(c.type, dialect)) for c in columns]
@@ -45,7 +45,7 @@ def _schema(columns: tuple[ColumnDef, ...], dialect: str) -> tuple[Schema, Compu
             continue
         wanted, name = attributes[k], c.name.text
         try:
-            expr = over_stored(_bound(c.computed, before, c.name.span.source), _lower(made))
+            expr = over_stored(_bound(c.computed, before, c.name.span.source, functions), _lower(made))
             made[name] = expr if wanted is None else of_type(expr, wanted.type, name)
         except AstralError as e:
             raise e.at(c.name.span) from None
@@ -54,10 +54,10 @@ def _schema(columns: tuple[ColumnDef, ...], dialect: str) -> tuple[Schema, Compu
     return Schema(tuple(a for a in attributes if a is not None)), tuple(made.items())
 
 
-def _bound(node: exp.Expression, attributes: Sequence[Attribute], source: str) -> Expr:
+def _bound(node: exp.Expression, attributes: Sequence[Attribute], source: str, functions: Known) -> Expr:
     """An expression of a row: of its attributes, and the name of its file."""
     file = (FILE,) if any(c.name.lower() == FILE.name for c in node.find_all(exp.Column)) else ()
-    return Binder(Schema((*attributes, *(f for f in file if f not in attributes))), {}, source).bind(node)
+    return Binder(Schema((*attributes, *(f for f in file if f not in attributes))), functions, source).bind(node)
 
 
 def _lower(made: Mapping[str, Expr]) -> dict[str, Expr]:
@@ -126,10 +126,15 @@ def bound_to(declared: StreamDeclaration | RelationDeclaration, bind: Bind) -> S
 
 
 def stream_source(
-    declared: StreamDeclaration, dialect: str, bind_query: Callable[[exp.Expression], Operator], *, file: bool = False
+    declared: StreamDeclaration,
+    dialect: str,
+    bind_query: Callable[[exp.Expression], Operator],
+    functions: Known,
+    *,
+    file: bool = False,
 ) -> StreamSource | SensedSource:
     """CREATE STREAM; `file`: queries name the files of its tuples."""
-    schema, computed = _schema(declared.columns, dialect)
+    schema, computed = _schema(declared.columns, dialect, functions)
     _check_files(declared.name.text, declared.origin, computed)
     if file and not declared.progress:
         schema, computed = _with_file(schema, computed, declared.origin)
@@ -164,7 +169,7 @@ def stream_source(
         unit = Name("SECONDS", declared.name.span) if schema["time"].type.is_numeric else None
         moment = Moment(Name("time", declared.name.span), unit)
     if moment is not None:
-        schema, computed, moment = _stamped(schema, computed, moment)
+        schema, computed, moment = _stamped(schema, computed, moment, functions)
     if moment is None and not declared.on_arrival and not declared.progress and dialect != "sneeql":
         raise PlanError(
             f"the stream {declared.name.text} does not say when a tuple happens",
@@ -189,7 +194,7 @@ def stream_source(
     )
 
 
-def _stamped(schema: Schema, computed: Computed, moment: Moment) -> tuple[Schema, Computed, Moment]:
+def _stamped(schema: Schema, computed: Computed, moment: Moment, functions: Known) -> tuple[Schema, Computed, Moment]:
     """TIMESTAMP BY an expression: its value is one more attribute of the rows. A DATE is its midnight."""
     try:
         if moment.computed is None:
@@ -198,7 +203,7 @@ def _stamped(schema: Schema, computed: Computed, moment: Moment) -> tuple[Schema
                 return schema, computed, moment
             bound: Expr = Column(by.type, by.name)
         else:
-            bound = _bound(moment.computed, schema.attributes, moment.column.span.source)
+            bound = _bound(moment.computed, schema.attributes, moment.column.span.source, functions)
         expr = over_stored(bound, _lower(dict(computed)))
     except AstralError as e:
         raise e.at(moment.column.span) from None
@@ -267,9 +272,11 @@ def _sensed(declared: StreamDeclaration, schema: Schema, designation: Designatio
     )
 
 
-def relation_source(declared: RelationDeclaration, dialect: str, *, file: bool = False) -> RelationSource:
+def relation_source(
+    declared: RelationDeclaration, dialect: str, functions: Known, *, file: bool = False
+) -> RelationSource:
     """CREATE RELATION; `file`: queries name the files of its rows. A change is about a row of any file."""
-    schema, computed = _schema(declared.columns, dialect)
+    schema, computed = _schema(declared.columns, dialect, functions)
     _check_files(declared.name.text, declared.origin, computed)
     if file and declared.change is None:
         schema, computed = _with_file(schema, computed, declared.origin)

@@ -29,7 +29,7 @@ class Environment:
     t0: Instant | None = None
     tick: Duration = Duration(1_000_000)  # noqa: RUF009  (a number with a type of its own)
     named: dict[str, NamedOperator] = field(default_factory=dict)
-    regions: dict[str, Region | PythonFunction] = field(default_factory=dict)  # and functions
+    known: dict[str, Region | PythonFunction] = field(default_factory=dict)  # what expressions can name
 
     def with_named(self, name: str, operator: Operator | None, *, is_view: bool = True) -> Environment:
         """The environment with a source or view; None for one that could not be bound."""

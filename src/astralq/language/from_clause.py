@@ -273,7 +273,7 @@ class FromBinder:
         return WindowSpec(schedule, scope, spec.delay, spec.partition)
 
     def _in_region(self, operator: Operator, name: str, spec: WindowSpec) -> Operator:
-        regions = {n: r for n, r in self.env.regions.items() if isinstance(r, Region)}
+        regions = {n: r for n, r in self.env.known.items() if isinstance(r, Region)}
         region = next((r for n, r in regions.items() if n.lower() == name.lower()), None)
         if region is None:
             raise ExpressionError(f"unknown region {name!r}", hint=nearest(name, regions) or "CREATE REGION it")
@@ -294,7 +294,7 @@ class FromBinder:
         if pending and (lookup or within is not None):
             left, pending = self._finished(left, True), False
         if as_of is not None:
-            check_as_of(left, as_of, ScopeBinder(left, self.env.regions, self.env.source))
+            check_as_of(left, as_of, ScopeBinder(left, self.env.known, self.env.source))
         # a JOIN b JOIN c ON … ON …: the inner join stands behind b, as if in parentheses.
         nested = bool(join.this.args.get("joins"))
         right = (self._parenthesised if nested else self._entered)(join.this, left.taken)
@@ -363,7 +363,7 @@ class FromBinder:
         if join.args.get("on") is not None:
             if has_subquery(join.args["on"]):
                 return TRUE, right.entries, []  # which is bound beside the left side
-            return ScopeBinder(both, self.env.regions, self.env.source).bind(join.args["on"]), right.entries, []
+            return ScopeBinder(both, self.env.known, self.env.source).bind(join.args["on"]), right.entries, []
         names = [n.name for n in join.args.get("using") or []]
         if (join.args.get("method") or "").upper() == "NATURAL":
             names = common_attributes(left, right, join.args.get("within") is not None)

@@ -77,7 +77,7 @@ def has_aggregate(node: exp.Expression, env: Environment) -> bool:
 def names_aggregate(node: exp.Anonymous, env: Environment) -> bool:
     """Whether a function is an aggregate, of the language or in Python."""
     name = str(node.this).lower()
-    given = next((f for n, f in env.regions.items() if n.lower() == name), None)
+    given = next((f for n, f in env.known.items() if n.lower() == name), None)
     return is_aggregate(name) or (isinstance(given, PythonFunction) and given.aggregate)
 
 

@@ -64,7 +64,7 @@ class Arranger:
             raise ExpressionError("ROW_NUMBER() has no frame", hint="leave out ROWS or RANGE BETWEEN …")
         text = node.sql("spark")
         if text not in self.places:
-            bind = ScopeBinder(self.scope, self.env.regions, self.env.source).bind
+            bind = ScopeBinder(self.scope, self.env.known, self.env.source).bind
             per = tuple(bind(e) for e in node.args.get("partition_by") or [])
             rank = unique(self.names.get(text, "_row_number"), self.taken)
             self.places[text] = Chosen(None, per, sort_keys(node.args.get("order"), bind), 0, rank)
@@ -76,7 +76,7 @@ class Arranger:
         DISTINCT gives another order, so that ORDER BY and LIMIT stand above it.
         """
         names = {n.lower(): e for n, e in named}
-        bind = ScopeBinder(self.scope, self.env.regions, self.env.source, names, self.place).bind
+        bind = ScopeBinder(self.scope, self.env.known, self.env.source, names, self.place).bind
         qualify = node.args.get("qualify")
         condition = None if qualify is None else bind(qualify.this)
         if qualify is not None and not self.places:
@@ -100,7 +100,7 @@ class Arranger:
             return operator
         named = [(a.name, Column(a.type, a.name)) for a in operator.schema]
         scope = Scope(operator, [Entry(None, [(n, n) for n, _ in named])])
-        bind = ScopeBinder(scope, self.env.regions, self.env.source).bind
+        bind = ScopeBinder(scope, self.env.known, self.env.source).bind
         return arranged(operator, [*self._ordered(node, named, bind), *limited(node, bind)])
 
     def _ordered(self, node: exp.Expression, named: Sequence[Named], bind: Bind) -> list[Step]:

@@ -19,7 +19,7 @@ from astralq.expr.aggregates import aggregate
 from astralq.expr.functions import call
 from astralq.expr.nested import field_of
 from astralq.expr.nodes import Call, Column, Expr, Literal
-from astralq.expr.parse import Binder, Regions
+from astralq.expr.parse import Binder, Known
 from astralq.language.hints import OF_INSTANTS, OF_WINDOWS, PLACES, WINDOW_COLUMNS, hint_for_function
 from astralq.schema import BIGINT, DOUBLE, INT, STRING, TIMESTAMP, Attribute, Schema
 
@@ -161,12 +161,12 @@ class ScopeBinder(Binder):
     def __init__(
         self,
         scope: Scope,
-        regions: Regions,
+        known: Known,
         source: str,
         aliases: dict[str, Expr] | None = None,
         place: Place | None = None,
     ) -> None:
-        super().__init__(scope.schema, regions, source)
+        super().__init__(scope.schema, known, source)
         self.scope = scope
         self.aliases = aliases or {}
         self.place = place  # where a ROW_NUMBER() may stand

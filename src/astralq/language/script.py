@@ -90,7 +90,7 @@ class _Reader:
 
     def __init__(self, text: str, dialect: str, given: Given, binds: Sequence[Bind] = (), folder: str = "") -> None:
         functions = {name: one for name, one in given.items() if isinstance(one, PythonFunction)}
-        self.env = Environment(text, dialect, regions=dict(functions))
+        self.env = Environment(text, dialect, known=dict(functions))
         self.folder = folder
         self.binds = {b.name.text.lower(): b for b in binds}
         for name, operator in given.items():
@@ -118,9 +118,9 @@ class _Reader:
             case BrokenDeclaration():
                 self.env = self.env.with_named(statement.name, None)
             case RegionDeclaration() | FunctionDeclaration():
-                if any(n.lower() == statement.name.text.lower() for n in self.env.regions):
+                if any(n.lower() == statement.name.text.lower() for n in self.env.known):
                     raise _twice(statement.name)
-                self.env = replace(self.env, regions={**self.env.regions, statement.name.text: self._named(statement)})
+                self.env = replace(self.env, known={**self.env.known, statement.name.text: self._named(statement)})
             case ViewDeclaration():
                 view = self._told(statement.name, lambda: QueryBinder(self.env).bind(statement.query))
                 self._declare(statement.name, view, is_view=True)
@@ -157,11 +157,12 @@ class _Reader:
         self.declared.append(declared.name.text.lower())
         bind = self.binds.get(declared.name.text.lower())
         declared = declared if bind is None else bound_to(declared, bind)
+        functions = {n: f for n, f in self.env.known.items() if isinstance(f, PythonFunction)}
         try:
             source: Operator = (
-                stream_source(declared, dialect, lambda query: QueryBinder(self.env).bind(query), file=self.file)
+                stream_source(declared, dialect, QueryBinder(self.env).bind, functions, file=self.file)
                 if isinstance(declared, StreamDeclaration)
-                else relation_source(declared, dialect, file=self.file)
+                else relation_source(declared, dialect, functions, file=self.file)
             )
         except AstralError as e:
             raise e.at(declared.name.span) from None

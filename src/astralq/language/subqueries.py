@@ -200,7 +200,7 @@ class SubqueryBinder(ScopeBinder):
     def __init__(
         self, binder: QueryBinder, scope: Scope, *, taken: set[str] | None = None, place: Place | None = None
     ) -> None:
-        super().__init__(scope, binder.env.regions, binder.env.source, place=place)
+        super().__init__(scope, binder.env.known, binder.env.source, place=place)
         self.binder = binder
         self.below: list[Beside] = []
         self.around: list[Beside] = []

@@ -11,21 +11,20 @@ from pyspark.sql import functions as F  # noqa: N812
 
 from astralq.callables import PythonFunction, from_arrow
 from astralq.errors import AstralError
-from astralq.io.parquet import arrow_type
+from astralq.io.parquet import arrow_type, arrow_value
 from astralq.plan.sql_types import spark_type
 from astralq.space import Region
-
-_registered: dict[tuple[int, str], Region | PythonFunction] = {}
-"""By session and name; a callable that is kept here keeps its place in memory, by which it is named."""
 
 
 def register_functions(session: SparkSession, functions: Mapping[str, Region | PythonFunction]) -> None:
     """Makes the functions of a plan known to a session, each once."""
+    # A callable that is kept here keeps its place in memory, by which it is named.
+    known: dict[str, Region | PythonFunction] = vars(session).setdefault("_astralq_functions", {})
     for name, function in functions.items():
-        if _registered.get((id(session), name)) is None:
+        if name not in known:
             made = _point_in_polygon(function.wkt) if isinstance(function, Region) else _called(function)
             session.udf.register(name, made)
-            _registered[id(session), name] = function
+            known[name] = function
 
 
 def _point_in_polygon(wkt: str) -> Any:
@@ -56,13 +55,13 @@ def _called(function: PythonFunction) -> Any:
     def call(*columns: Any) -> Any:
         if not prepared:
             prepared.append(function.prepared())
-        given = [from_arrow(c.to_pylist()) for c in columns]
+        given = [[from_arrow(v, c.type) for v in c.to_pylist()] for c in columns]
         rows = zip(*given, strict=True) if function.parameters != () else [()] * len(columns[0])
         values: list[Any] = []
         errors: list[str | None] = []
         for row in rows:
             try:
-                values.append(prepared[0](row))
+                values.append(arrow_value(prepared[0](row), function.result))
                 errors.append(None)
             except AstralError as e:
                 values.append(None)

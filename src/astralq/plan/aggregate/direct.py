@@ -13,7 +13,7 @@ from astralq.plan.aggregate.limbs import Layout
 from astralq.plan.aggregate.partials import Plan, plan, with_steps
 from astralq.plan.columns import Column, Window, col, columns, lit
 from astralq.plan.encoding.tables import in_order
-from astralq.plan.operators.expressions import python_call
+from astralq.plan.operators.expressions import function_name, raised_if_wrong
 from astralq.plan.table import Table
 from astralq.plan.windows.odometer import leg
 
@@ -41,8 +41,8 @@ def aggregated(
             ordered = F.struct(*(col(c).alias(f"o{j}") for j, c in enumerate(order)), value.alias("given"))
             # What a FILTER leaves out is NULL, which lists pass over; of nothing the aggregate is NULL.
             parts.append(F.array_sort(F.collect_list(F.when(value.is_not_null(), ordered))).alias(f"a{k}"))
-            args = [f"transform(a{k}, one_ -> one_.given.x{x})" for x in range(len(a.args))]
-            finals.append(F.when(F.size(f"a{k}") > 0, F.expr(python_call(a.python, args))))
+            args = ", ".join(f"transform(a{k}, one_ -> one_.given.x{x})" for x in range(len(a.args)))
+            finals.append(F.when(F.size(f"a{k}") > 0, F.expr(raised_if_wrong(f"{function_name(a.python)}({args})"))))
         elif a.function in ("median", "percentile"):
             fraction = a.args[1].value if len(a.args) > 1 and isinstance(a.args[1], Literal) else 0.5
             assert isinstance(fraction, int | float | Decimal)

@@ -6,10 +6,9 @@ import hashlib
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from astralq.algebra.base import STAMP, Operator
+from astralq.algebra.base import STAMP
+from astralq.algebra.callables import run_by_python
 from astralq.algebra.digest import digest_of
-from astralq.algebra.properties import expressions
-from astralq.algebra.relational import GroupBy
 from astralq.callables import PythonFunction
 from astralq.datatypes import BOOLEAN, DATE, INTERVAL
 from astralq.expr.calendar import DAY
@@ -95,9 +94,7 @@ def rewritten(expr: Expr, names: Names) -> Expr:
         x, y = (f"CAST({rewritten(e, names)} AS DOUBLE)" for e in expr.children)
         return Raw(BOOLEAN, f"{function_name(expr.region)}({x}, {y})")
     if isinstance(expr, PythonCall):
-        # Python gets the types that are declared, whatever Spark's own constants and implicit casts have.
-        args = [f"CAST({rewritten(a, names)} AS {spark_type(a.type)})" for a in expr.args]
-        return Raw(expr.type, python_call(expr.function, args))
+        return Raw(expr.type, raised_if_wrong(python_call(expr, names)))
     over = expr.rebuilt(tuple(rewritten(c, names) for c in expr.children))
     if isinstance(expr, Cast) and expr.implicit and expr.operand.type.name in ("TINYINT", "SMALLINT", "FLOAT"):
         return replace(over, implicit=False)  # type: ignore[call-arg]  # sums are told apart by their columns' types
@@ -142,23 +139,23 @@ def function_name(of: Region | PythonFunction) -> str:
         return "astralq_inside_" + hashlib.sha256(of.wkt.encode()).hexdigest()[:16]
     # Two callables that were given under one name are two functions as long as this process lasts.
     apart = "" if of.given is None else f"_{id(of.given):x}"
-    return f"astralq_python_{digest_of(of)[:16]}{apart}"
+    return f"astralq_python_{digest_of((of, of.folder))[:16]}{apart}"
 
 
-def python_call(function: PythonFunction, args: Sequence[str]) -> str:
-    """What a callable gives; what it raises is an error only where the value is looked at, as in a branch of CASE that
-    is taken. Spark computes functions of Python for all rows at once, before it looks at branches."""
-    given = f"array({function_name(function)}({', '.join(args) or 'true'}))"
+def python_call(expr: PythonCall, names: Names) -> str:
+    """What a callable gives: a struct of its value, and the error that it comes to."""
+    # Python gets the types that are declared, whatever Spark's own constants and implicit casts have.
+    args = [f"CAST({rewritten(a, names)} AS {spark_type(a.type)})" for a in expr.args]
+    return f"{function_name(expr.function)}({', '.join(args) or 'true'})"
+
+
+def raised_if_wrong(call: str) -> str:
+    """The value that a callable gives. What it raises is an error only where the value is looked at, as in a branch of
+    CASE that is taken: Spark computes functions of Python for all rows at once, before it looks at branches."""
     value = "CASE WHEN given_.error IS NULL THEN given_.value ELSE raise_error(given_.error) END"
-    return f"element_at(transform({given}, given_ -> {value}), 1)"
+    return f"element_at(transform(array({call}), given_ -> {value}), 1)"
 
 
-def functions(query: Operator) -> dict[str, Region | PythonFunction]:
-    """The functions that run Python in a query's expressions, by their names."""
-    found: list[Region | PythonFunction] = []
-    for op in query.walk():
-        parts = [part for e in expressions(op) for part in e.walk()]
-        found += [e.region for e in parts if isinstance(e, Inside)]
-        found += [e.function for e in parts if isinstance(e, PythonCall)]
-        found += [a.python for _, a in op.aggregates if a.python is not None] if isinstance(op, GroupBy) else []
-    return {function_name(f): f for f in found}
+def functions(of: object) -> dict[str, Region | PythonFunction]:
+    """The functions that run Python in the expressions of a query, or of a part of one, by their names."""
+    return {function_name(f): f for f in run_by_python(of)}

@@ -7,12 +7,12 @@ from dataclasses import dataclass
 
 from astralq.algebra.computed import MOMENT
 from astralq.algebra.sources import RelationSource, StreamSource
-from astralq.expr.nodes import Call, Case, Cast, Column, Expr, Literal
+from astralq.expr.nodes import Call, Case, Cast, Column, Expr, Literal, PythonCall
 from astralq.expr.safety import always_fits, own_failure
 from astralq.plan import functions as F  # noqa: N812
 from astralq.plan.columns import Column as SqlColumn
 from astralq.plan.columns import lit
-from astralq.plan.operators.expressions import Names, Raw, rewritten
+from astralq.plan.operators.expressions import Names, Raw, python_call, rewritten
 from astralq.plan.sql_types import spark_type
 
 _TRIED = {
@@ -50,6 +50,10 @@ def guarded(expr: Expr, names: Names) -> Guarded:
         return Guarded(rewritten(expr, names))
     parts = [guarded(c, names) for c in expr.children]
     value = expr.rebuilt(tuple(p.value for p in parts))
+    if isinstance(value, PythonCall):
+        given = python_call(value, names)
+        fails = [*(p.fails for p in parts if p.fails is not None), f"{given}.error IS NOT NULL"]
+        return Guarded(Raw(expr.type, f"{given}.value"), _any(fails))
     match expr:
         case Case():
             tests = list(zip(parts[:-1:2], parts[1:-1:2], strict=True))

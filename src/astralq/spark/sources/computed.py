@@ -9,10 +9,11 @@ from astralq.algebra.computed import FILE as PSEUDO
 from astralq.algebra.computed import reads_file
 from astralq.algebra.sources import RelationSource, StreamSource
 from astralq.io.files import described
-from astralq.plan.operators.expressions import Names
+from astralq.plan.operators.expressions import Names, functions
 from astralq.plan.sources.computed import failure, value_of
 from astralq.schema import Schema
 from astralq.spark.columns import col, spark_column
+from astralq.spark.functions import register_functions
 from astralq.spark.sources.reading import FILE, MARK
 
 Source = StreamSource | RelationSource
@@ -25,6 +26,7 @@ def completed(source: Source, rows: DataFrame, where: Column | None = None) -> D
         return rows
     where = col(FILE) if where is None else where
     rows = _named(source, rows)
+    register_functions(rows.sparkSession, functions(source.computed))
     names = _names(source, [f"`{a.name}`" for a in source.stored])
     problem = failure(source, names)
     if problem is not None:
@@ -42,6 +44,7 @@ def completed_with_problems(source: Source, rows: DataFrame) -> DataFrame:
     if not source.computed:
         return rows
     rows = _named(source, rows)
+    register_functions(rows.sparkSession, functions(source.computed))
     stored = {a.name.lower(): f"c{k}" for k, a in enumerate(source.stored)}
     names = _names(source, list(stored.values()))
     made = {n.lower(): spark_column(value_of(e, names)) for n, e in source.computed}
