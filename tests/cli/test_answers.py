@@ -83,7 +83,7 @@ def test_every_type_has_its_form_in_json(desk: Desk) -> None:
     infinity, nan = printed(*command, "iso").splitlines()
     assert nan == (
         '{"d": "NaN", "m": 1.10, "b": true, "x": "a \\"b\\" é\\n", "ts": "1970-01-01T00:00:00.25Z", '
-        '"n": 1e+22, "gap": 0}'
+        '"n": 1e+22, "gap": "INTERVAL \'0 00:00:00\' DAY TO SECOND"}'
     )
     assert infinity == '{"d": "-Infinity", "m": null, "b": null, "x": null, "ts": null, "n": null, "gap": null}'
     assert '"ts": "1970-01-01T00:00:00.25Z",' in printed(*command, "seconds"), "--time is about the answer's own t"
