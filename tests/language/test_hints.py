@@ -149,7 +149,7 @@ def test_what_flink_risingwave_and_spark_have_has_its_form_here(query: str, expe
 
 @pytest.mark.parametrize("clause", ["LIMIT 3", "OFFSET 3"])
 def test_a_limit_wants_a_window(clause: str) -> None:
-    chooses = "it chooses from the states of a relation: take a window first, for example [TUMBLE 1 MINUTE]"
+    chooses = "it chooses from states: take a window first, as [TUMBLE 1 MINUTE], or [UNBOUNDED] for all so far"
     assert hint(f"SELECT page FROM v {clause};") == chooses
 
 

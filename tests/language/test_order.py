@@ -102,7 +102,7 @@ ERRORS = {
     ),
     "SELECT * FROM k LIMIT 1": (
         "LIMIT takes a relation, and this is a stream, which never ends:\nSTREAM k",
-        "it chooses from the states of a relation: take a window first, for example [TUMBLE 1 MINUTE]",
+        "it chooses from states: take a window first, as [TUMBLE 1 MINUTE], or [UNBOUNDED] for all so far",
     ),
     "SELECT * FROM r ASOF JOIN q ON r.id = q.id": (
         "ASOF JOIN has one inequality between its two sides, and id = id_2 has none",

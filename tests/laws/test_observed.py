@@ -142,3 +142,25 @@ def test_different_values_look_at_all_values_and_at_no_order() -> None:
     query = S[range_("1 min")].select("id, v").distinct().select("id").operator
     (_, seen) = observed(query)[2]
     assert seen == Observed(False, False, False, frozenset({"id", "v"}), identity=False)
+
+
+def test_a_limit_looks_at_the_order_and_an_order_at_its_keys() -> None:
+    query = S[range_("1 min")].order_by("w").limit(1, per="id", by="v").aggregate("count(*) AS n").operator
+    assert seen_of(query, "OrderBy") == Observed(True, False, False, frozenset({"id", "v"}), identity=False)
+    assert seen_of(query, "Window") == Observed(True, False, False, frozenset({"id", "v", "w"}), identity=False)
+    unordered = S[range_("1 min")].order_by("w").aggregate("count(*) AS n").operator
+    assert seen_of(unordered, "Window") == Observed(False, False, False, frozenset(), identity=False)
+
+
+def test_who_asks_whether_a_tuple_is_the_same_in_two_states() -> None:
+    r = R.order_by("name").select("id")
+    asks = {
+        "the answer": r.operator,
+        "what is new": r.istream().operator,
+        "a state at every change": r.rstream().operator,
+        "a state now and then": r.rstream("1 min").operator,
+        "what is new by value": r.istream(by_value=True).operator,
+        "different values": r.distinct().operator,
+    }
+    found = {name: seen_of(query, "OrderBy").identity for name, query in asks.items()}
+    assert [name for name, identity in found.items() if identity] == list(asks)[:3]

@@ -145,3 +145,19 @@ def test_a_keyed_change_log_keeps_its_key_through_renaming_and_projection() -> N
 def test_an_expression_that_can_fail_is_told() -> None:
     assert of(S.where("v / id > 1")).can_fail
     assert not of(S.where("v > 1")).can_fail
+
+
+def test_what_is_chosen_may_go_again_and_one_of_each_group_has_a_key() -> None:
+    everything = S[unbounded()]
+    assert not of(everything.limit(3)).append_only
+    assert of(everything.limit(1, per="id")).keys == {frozenset({"id"})}
+    assert of(everything.limit(3, per="id", rank="n")).keys == {frozenset({"id", "n"})}
+    assert of(everything.order_by("v")).append_only
+    assert of(everything.limit(3, by="v")).phi_determines_values
+    assert not of(everything.limit(3, rank="n")).phi_determines_values
+
+
+def test_what_is_chosen_from_a_window_that_tumbles_stays_as_long_as_it() -> None:
+    assert of(S[tumble("1 min")].limit(3)).lifetime == MINUTE
+    assert of(S[range_("1 min")].limit(3)).lifetime is None
+    assert of(BATCHED[range_("1 min", slide="1 min")].limit(3)).lifetime is None

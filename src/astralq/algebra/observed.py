@@ -1,4 +1,4 @@
-"""What of an operator somebody above looks at: order, positions, φ itself, and which columns.
+"""What of an operator somebody above looks at: order, positions, φ itself, which tuple is which, and which columns.
 
 What nobody observes may change without changing an answer. A law that holds up to φ (D36) may not be used where φ
 itself is observed: D36 is no congruence. `tests/laws/test_observed.py` tries it on the model.

@@ -131,7 +131,7 @@ class Limit(Unary):
         _check_relation(
             self.child,
             "LIMIT" if self.rank is None else "ROW_NUMBER()",
-            "it chooses from the states of a relation: take a window first, for example [TUMBLE 1 MINUTE]",
+            "it chooses from states: take a window first, as [TUMBLE 1 MINUTE], or [UNBOUNDED] for all so far",
         )
         for number in (self.count or 0, self.skip):
             if number < 0:
