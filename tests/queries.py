@@ -145,6 +145,10 @@ def stream_queries(draw: st.DrawFn, depth: int) -> StreamQuery:
                         inner.select("b AS a", "a AS b"),
                         inner.where("_i = 0"),
                         inner.select("a", "half(b) AS b", half=HALF),
+                        inner.explode("array(b, a)", "x").select("a", "x AS b"),
+                        inner.explode("filter(array(a, b), x -> x > 0)", "p", "x", outer=True).select(
+                            "x AS a", "p AS b"
+                        ),
                     ]
                 )
             )
@@ -300,6 +304,8 @@ def relation_queries(draw: st.DrawFn, depth: int) -> RelationQuery:
                         r.select("a", "a AS b"),
                         r.distinct(),
                         r.where("unsure(b) = 0 OR a = 1", unsure=UNSURE),
+                        r.select("a", "struct(b, array(a)) AS s").distinct().select("a", "s['b'] AS b"),
+                        r.select("map('k', a) AS m", "b").where("m['k'] IS NOT NULL").select("m['k'] AS a", "b"),
                     ]
                 )
             )
@@ -315,6 +321,8 @@ def relation_queries(draw: st.DrawFn, depth: int) -> RelationQuery:
                         r.aggregate("CAST(count(*) AS INT) AS a", "CAST(round(avg(b)) AS INT) AS b"),
                         r.aggregate("CAST(sum(b) FILTER (WHERE b > 0) AS INT) AS b", by="a"),
                         r.aggregate("min(a) AS a", "last(b) FILTER (WHERE a > 0) AS b"),
+                        r.aggregate("get(collect_list(b), 1) AS b", by="a"),
+                        r.aggregate("max_by(a, b) AS a", "CAST(count_if(b > 0) AS INT) AS b"),
                     ]
                 )
             )

@@ -12,8 +12,9 @@ from pyspark.sql import SparkSession
 
 from astralq.cli.app import app
 from astralq.cli.scripts import wishes
-from astralq.expr.functions import TABLE
+from astralq.expr.functions import ALIASES, TABLE
 from astralq.expr.nodes import AGGREGATES
+from astralq.expr.spark_functions import catalogue
 from astralq.language import read_script
 from astralq.language.printer import print_script
 from astralq.public import __all__ as public
@@ -57,11 +58,11 @@ FOLLOWED = [page for page in PAGES if any(kind == "type" for kind, _, _ in steps
 STARTING = [page for page in FOLLOWED if any(needs_spark(words) for kind, words, _ in steps(page) if kind == "type")]
 
 
-def test_the_language_lists_all_functions_and_no_others() -> None:
+def test_the_functions_that_the_language_names_are_there() -> None:
     section = LANGUAGE.read_text().partition("## Functions")[2].partition("## ")[0]
-    listed = {name.lower() for name in re.findall(r"`(\w+)", section)} - {"case", "cast", "try_cast", "inside"}
-    operators = {"and", "or", "not", "in", "between"}
-    assert listed == {name for name in TABLE if name.isidentifier()} - operators | set(AGGREGATES)
+    named = {name.lower() for name in re.findall(r"`(\w+)\b(?=[(`])", section)} - {"case", "cast", "try_cast", "inside"}
+    assert named - {*TABLE, *ALIASES, *AGGREGATES, *catalogue()} == set()
+    assert len(named) > 30
 
 
 # Blocks

@@ -38,6 +38,13 @@ SELECT k, count(*) AS c, sum(f) AS sf, avg(n) AS an, min(d) AS md, max(a) AS ma,
   sum(y) AS sy, max(b) AS mb FROM s [RANGE 1 SECOND] GROUP BY k;
 SELECT DISTINCT m, a FROM s [RANGE 1 MINUTE];
 SELECT d, s, count(*) AS c FROM s [RANGE 1 MINUTE] GROUP BY d, s;
+SELECT k, collect_list(n) AS l, max_by(d, f) AS md, min_by(m, f) AS mm, bool_and(f > 1) AS ba, count_if(f > 1) AS ci,
+  bit_or(y) AS bo, array_agg(DISTINCT k) AS dk, collect_list(f) FILTER (WHERE n > 0) AS lf
+  FROM s [RANGE 1 SECOND] GROUP BY k;
+SELECT collect_list(n) AS l, count_if(f > 1) AS ci, max_by(k, ts) AS mk FROM s [RANGE 1 SECOND];
+SELECT k, p, x, y AS own FROM s, LATERAL posexplode_outer(a) AS t(p, x);
+SELECT k, key, value FROM s LATERAL VIEW explode(m) t AS key, value;
+SELECT k, x FROM (SELECT k, x FROM s, explode(s.a) AS x) [ROWS 2];
 """
 
 

@@ -67,10 +67,13 @@ QUERIES = [
     "SELECT a.id AS i, (SELECT max(b.id) AS m FROM q AS b WHERE b.name = a.name) AS m FROM r AS a",
     "SELECT a.l[0].x AS x, a.s.x AS y, X'31' AS h, r'b' AS w, INTERVAL '1-2' YEAR TO MONTH AS m FROM nested AS a"
     " WHERE a.n LIKE 'x!%' ESCAPE '!'",
+    "SELECT transform(a.l, e -> e.x + 1) AS x, a.s.x << 1 AS y, a.s.x >> 1 AS z FROM nested AS a",
+    "SELECT a.id AS i, t.x AS x FROM lists AS a, LATERAL explode(a.l) AS t(x)",
 ]
 NESTED = "CREATE RELATION nested (l ARRAY<STRUCT<x: INT>>, s STRUCT<x: INT>, n STRING) FROM json 'n.json';"
 LOG2 = "CREATE RELATION log2 (ts TIMESTAMP, name STRING) FROM csv 'l.csv';"
-SOURCES = f"{DECLARED}\n{LOG2}\n{NESTED}"
+LISTS = "CREATE STREAM lists (id INT, l ARRAY<INT>) FROM json 'l.json' TIMESTAMP ON ARRIVAL;"
+SOURCES = f"{DECLARED}\n{LOG2}\n{NESTED}\n{LISTS}"
 
 CLAUSES = [
     *("LIMIT 1", "OFFSET 1", "ORDER BY 1", "SORT BY 1", "CLUSTER BY 1", "DISTRIBUTE BY 1", "QUALIFY 1 = 1"),
@@ -168,6 +171,7 @@ FILLED: tuple[Any, ...] = (True, "ASOF", exp.var("x"), exp.Limit(expression=exp.
 """What may stand in a part that a query leaves empty."""
 
 SHAPED: dict[str, tuple[Any, ...]] = {
+    "laterals": ([exp.Lateral(this=exp.Anonymous(this="explode"))],),
     "joins": ([exp.Join(this=Item(this=exp.Table(this=exp.to_identifier("q"))))],),
     "columns": ([exp.to_identifier("x")],),
     "postfixes": ([Past()],),

@@ -10,6 +10,7 @@ from astralq.algebra.asof import AsofJoin
 from astralq.algebra.base import Kind, Operator
 from astralq.algebra.bounds import with_bounds
 from astralq.algebra.evaluations import RStreamOnEvaluation
+from astralq.algebra.explode import Explode
 from astralq.algebra.fluent_joins import join_kind, natural_or_on
 from astralq.algebra.grouping import group, uniquely_named
 from astralq.algebra.located import with_location
@@ -137,6 +138,15 @@ class StreamQuery(Query):
             )
         x, y = (Column(self.schema[n].type, n) for n in (location.x, location.y))
         return RelationQuery(Select(Window(self.operator, unbounded()), inside(x, y, region)))
+
+    def explode(self, array: str, *names: str, outer: bool = False) -> StreamQuery:
+        """Each tuple once for each element of an array, or each entry of a map.
+
+        >>> from astralq import stream
+        >>> stream("S", "id INT, tags ARRAY<STRING>").explode("tags", "tag").schema.names
+        ('id', 'tags', 'tag')
+        """
+        return StreamQuery(Explode(self.operator, expression(array, self.operator.readable), names, outer))
 
     def spread(self, *attributes: str) -> StreamQuery:
         """▷: batches split by the values of attributes; without any, every tuple is a batch (001 D35)."""

@@ -12,6 +12,7 @@ from astralq.algebra.base import PSEUDO, Kind, Operator
 from astralq.algebra.bounds import WindowBounds
 from astralq.algebra.domain import Domain
 from astralq.algebra.evaluations import Evaluations
+from astralq.algebra.explode import Explode
 from astralq.algebra.ordering import Limit, OrderBy
 from astralq.algebra.phi import CopyPhi
 from astralq.algebra.properties import Given, expressions, properties
@@ -120,6 +121,9 @@ def _below(op: Operator, seen: Observed, given: Given) -> list[Observed]:
             return [seen] if op.other is None else [seen, Observed(False, False, False, frozenset())]
         case IStream() | DStream() | RStream() if op.child.kind is Kind.RELATION:
             return [_of_streamer(op, seen, given)]
+        case Explode():
+            ordered = seen.order or seen.positions or seen.phi
+            return [Observed(ordered, "_n" in seen.columns, False, _own(op.child, seen) | op.array.columns)]
         case Spread():
             by = frozenset(n.lower() for n in op.attributes)
             ordered = seen.order or seen.positions or seen.phi or not by

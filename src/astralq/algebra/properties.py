@@ -15,6 +15,7 @@ from astralq.algebra.bounds import WindowBounds
 from astralq.algebra.constants import Constants
 from astralq.algebra.domain import AtInstant, Domain, Floor, LastBatchOf, Shift
 from astralq.algebra.evaluations import Evaluations
+from astralq.algebra.explode import Explode
 from astralq.algebra.ordering import Limit, OrderBy
 from astralq.algebra.phi import CopyPhi
 from astralq.algebra.relational import (
@@ -125,6 +126,8 @@ def expressions(op: Operator) -> list[Expr]:
             return [*(e for _, e in op.keys), *(e for _, a in op.aggregates for e in a.children)]
         case Join():
             return [op.condition]
+        case Explode():
+            return [op.array]
         case OrderBy():
             return [k.expr for k in op.keys]
         case Limit():
@@ -146,7 +149,7 @@ def _stream(op: Operator, given: Given) -> Properties:
             return Properties(True)
         case StartedAt():
             return properties(op.child, replace(given, t0=EPOCH if op.t0 is None else op.t0))
-        case Select() | Project() | Rename():
+        case Select() | Project() | Rename() | Explode():
             return Properties(properties(op.child, given).one_batch_per_instant)
         case Evaluations():
             return Properties(all(_begins_at_zero(s, given) for s in op.walk()))

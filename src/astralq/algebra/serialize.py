@@ -19,7 +19,8 @@ from astralq.errors import PlanError
 from astralq.timeline import Duration
 
 MODULES = (
-    *("asof", "base", "bounds", "calendar", "constants", "domain", "evaluations", "functions", "ordering", "panes"),
+    *("asof", "base", "bounds", "calendar", "constants", "domain", "evaluations", "explode", "functions", "ordering"),
+    "panes",
     *("phi", "relational", "schedules", "scopes", "sneeql", "sources", "stream_ops", "streamers", "ticks", "windows"),
 )
 """The modules of the algebra whose classes may stand in an operator."""

@@ -1,3 +1,13 @@
 """Typed scalar expressions: read from SQL text, printed back, and evaluated for the model."""
 
-from astralq.expr import arithmetic, nested, text_functions, time_functions  # noqa: F401  (they fill the table)
+from astralq.expr import (  # noqa: F401  (they fill the table)
+    arithmetic,
+    collections,
+    constructors,
+    more_math,
+    more_text,
+    more_time,
+    nested,
+    text_functions,
+    time_functions,
+)

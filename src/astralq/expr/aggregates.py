@@ -21,6 +21,7 @@ from astralq.expr.casts import WIDE, coerce, to_scale
 from astralq.expr.evaluate import Compiled, Row, evaluator
 from astralq.expr.nodes import AGGREGATES, SPATIAL_AGGREGATES, VARIANCES, Aggregate, Column, Expr, Literal
 from astralq.expr.order import order_key
+from astralq.expr.spark_aggregates import computed, is_spark_aggregate, spark_aggregate
 from astralq.schema import BIGINT, DOUBLE, INT, NULL, TIMESTAMP, Schema, Type, Value, decimal, fits
 from astralq.space import leg, located
 
@@ -37,7 +38,7 @@ _ALIASES = {
 
 
 def is_aggregate(name: str) -> bool:
-    return _ALIASES.get(name.lower(), name.lower()) in AGGREGATES
+    return _ALIASES.get(name.lower(), name.lower()) in AGGREGATES or is_spark_aggregate(name)
 
 
 def aggregate(name: str, args: tuple[Expr, ...], schema: Schema, *, distinct: bool = False) -> Aggregate:
@@ -46,12 +47,14 @@ def aggregate(name: str, args: tuple[Expr, ...], schema: Schema, *, distinct: bo
     path_length() and average_speed() read the location of the schema, and average_speed the time _t.
     """
     f = _ALIASES.get(name.lower(), name.lower())
-    if f not in AGGREGATES:
+    if f not in AGGREGATES and not is_spark_aggregate(f):
         raise ExpressionError(f"unknown aggregate {name!r}", hint=nearest(f, [*AGGREGATES, *_ALIASES]))
     if any(isinstance(e, Aggregate) for a in args for e in a.walk()):
         raise ExpressionError(f"{name} of an aggregate", hint="aggregate again in an outer query")
     if f in SPATIAL_AGGREGATES:
         return _spatial(f, args, schema)
+    if f not in AGGREGATES:
+        return spark_aggregate(f, args, distinct=distinct)
     wanted = (0, 1) if f == "count" else (2,) if f == "percentile" else (1,)
     if len(args) not in wanted:
         raise ExpressionError(f"{name} takes {wanted[-1]} arguments, not {len(args)}")
@@ -116,6 +119,8 @@ def aggregator(agg: Aggregate, schema: Schema) -> Callable[[Sequence[Row]], Valu
     if agg.function in SPATIAL_AGGREGATES:
         planar = schema.location is not None and schema.location.planar
         return lambda rows: _path(agg.function, [tuple(a(r) for a in args) for r in rows], planar)
+    if agg.of_spark:
+        return _one_by_one(agg, args)
     if not args and agg.python is None:
         return len
     where = None if agg.where is None else evaluator(agg.where, schema)
@@ -153,6 +158,19 @@ def _python(
         return compute(columns) if rows else None
 
     return aggregated
+
+
+def _one_by_one(agg: Aggregate, args: list[Callable[[Row], Value]]) -> Callable[[Sequence[Row]], Value]:
+    """One of Spark's other aggregates, where the model computes it."""
+    f = computed(agg)
+
+    def compute(rows: Sequence[Row]) -> Value:
+        given = [[a(r) for a in args] for r in rows]
+        if agg.distinct:
+            given = list({order_key(v[0]): v for v in reversed(given)}.values())[::-1]
+        return f(given)
+
+    return compute
 
 
 def _of_values(f: str, values: list[Any], source: Type, result: Type, fraction: float) -> Value:

@@ -30,7 +30,6 @@ from astralq.expr.calendar import moments
 from astralq.expr.casts import WIDE, as_decimal, common_type, to_scale
 from astralq.expr.functions import Signature, define, fixed
 from astralq.expr.nodes import Expr, Literal
-from astralq.expr.texts import to_text
 
 
 def _decimal_of(e: Expr) -> Type:
@@ -300,7 +299,7 @@ def _round(_args: tuple[Type, ...], result: Type) -> Callable[..., Value]:
         if isinstance(value, float):
             if not math.isfinite(value):
                 return value
-            exact = Decimal(to_text(value, result))
+            exact = Decimal(repr(value))  # a FLOAT as the double that it is, as in Spark
             rounded = float(exact.quantize(Decimal(1).scaleb(-places), context=_ANY_DOUBLE))
             return to_float32(rounded) if result.name == "FLOAT" else rounded
         whole = Decimal(value).quantize(Decimal(1).scaleb(-places), context=WIDE)

@@ -195,7 +195,7 @@ def _convert(value: Value, source: Type, to: Type) -> Value:
                 return None
             if source.name == "TIMESTAMP":
                 return to_scale(EXACT.divide(Decimal(value), Decimal(1_000_000)), to)  # type: ignore[arg-type]
-            exact = Decimal(to_text(value, source)) if isinstance(value, float) else Decimal(value)  # type: ignore[arg-type]
+            exact = Decimal(repr(value)) if isinstance(value, float) else Decimal(value)  # type: ignore[arg-type]
             return to_scale(exact, to)
         case "TINYINT" | "SMALLINT" | "INT" | "BIGINT":
             if source.name == "TIMESTAMP":

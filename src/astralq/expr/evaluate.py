@@ -7,9 +7,10 @@ from collections.abc import Callable, Sequence
 from astralq.callables import to_python
 from astralq.errors import EvaluationError, ExpressionError
 from astralq.expr.casts import cast_value
-from astralq.expr.functions import TABLE
-from astralq.expr.nodes import Call, Case, Cast, Column, Expr, Inside, Literal, PythonCall
-from astralq.schema import Schema, Value
+from astralq.expr.functions import TABLE, not_in_model
+from astralq.expr.lambdas import HIGHER, applied
+from astralq.expr.nodes import Call, Case, Cast, Column, Expr, Inside, Lambda, Literal, PythonCall, SparkCall, Variable
+from astralq.schema import Attribute, Schema, Value
 
 Row = Sequence[Value]
 Compiled = Callable[[Row], Value]
@@ -41,6 +42,13 @@ def evaluator(expr: Expr, schema: Schema) -> Compiled:
             return _inside(expr, schema)
         case PythonCall():
             return _python(expr, schema)
+        case SparkCall():
+            raise not_in_model(expr.function)
+        case Call() if any(isinstance(a, Lambda) for a in expr.args) or expr.function in HIGHER:
+            return _higher(expr, schema)
+        case Variable():
+            place = schema.index(_held(expr))
+            return lambda row: row[place]
         case Call() if expr.function in LAZY:
             return LAZY[expr.function](*(evaluator(a, schema) for a in expr.args))
         case Call():
@@ -52,6 +60,31 @@ def condition(expr: Expr, schema: Schema) -> Callable[[Row], bool]:
     """A function that is true where the expression is true, not where it is false or NULL."""
     f = evaluator(expr, schema)
     return lambda row: f(row) is True
+
+
+def _held(variable: Variable) -> str:
+    """What the attribute is called that holds a variable's value."""
+    return f"{variable.name} ->"
+
+
+def _higher(expr: Call, schema: Schema) -> Compiled:
+    """A function of functions: these see the tuple with their variables behind it."""
+    values = [evaluator(a, schema) for a in expr.args if not isinstance(a, Lambda)]
+    functions = [_function(a, schema) for a in expr.args if isinstance(a, Lambda)]
+
+    def compute(row: Row) -> Value:
+        def over(f: Callable[..., Value]) -> Callable[..., Value]:
+            return lambda *given: f(row, *given)
+
+        return applied(expr, [v(row) for v in values], [over(f) for f in functions])
+
+    return compute
+
+
+def _function(f: Lambda, schema: Schema) -> Callable[..., Value]:
+    held = Schema((*schema.attributes, *(Attribute(_held(v), v.type) for v in f.variables)))
+    body, count = evaluator(f.body, held), len(f.variables)
+    return lambda row, *given: body((*row, *given[:count]))
 
 
 def _call(expr: Call, schema: Schema) -> Compiled:

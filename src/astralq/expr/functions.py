@@ -12,10 +12,11 @@ from dataclasses import dataclass
 from typing import Any
 
 from astralq.datatypes import BOOLEAN, NULL, Type, Value
-from astralq.errors import ExpressionError, TypeMismatchError, nearest
+from astralq.errors import EvaluationError, ExpressionError, TypeMismatchError, nearest
 from astralq.expr.casts import cast_value, coerce, common_type
-from astralq.expr.nodes import AGGREGATES, Call, Case, Expr, Literal
+from astralq.expr.nodes import AGGREGATES, Call, Case, Expr, Literal, SparkCall
 from astralq.expr.order import order_key
+from astralq.expr.spark_functions import SparkFunction, catalogue, result_type
 
 Signature = tuple[tuple[Type, ...], Type]
 """The types that the arguments are brought to, and the type of the result."""
@@ -40,6 +41,13 @@ class Function:
 TABLE: dict[str, Function] = {}
 ALIASES: dict[str, str] = {}
 
+
+NOT_SCALAR = {
+    "window_funcs": "windows stand in brackets behind a stream: s [ROWS 10]",
+    "generator_funcs": "it gives rows: write it in FROM, FROM s, LATERAL explode(a) AS t(x)",
+    "table_funcs": "it gives a table",
+}
+"""Groups of Spark's functions that give no value of one tuple, and what to write instead."""
 
 _OUTSIDE = "reaches outside the query, whose text is not trusted"
 _UNSTEADY = "gives another value each time, and an answer has to be the same from files and from the live feed"
@@ -78,6 +86,20 @@ def define(
     ALIASES.update(dict.fromkeys(others, name))
 
 
+def on_spark_only(name: str) -> Callable[[tuple[Type, ...], Type], Callable[..., Value]]:
+    """What a function computes that the model does not."""
+
+    def prepare(_args: tuple[Type, ...], _result: Type) -> Callable[..., Value]:
+        raise not_in_model(name)
+
+    return prepare
+
+
+def not_in_model(name: str) -> EvaluationError:
+    """What the model says of a function that runs on Spark only."""
+    return EvaluationError(f"the model does not compute {name}", hint="run it on Spark: leave out --engine model")
+
+
 def fixed(*types: Type, to: Type) -> Callable[[tuple[Expr, ...]], Signature]:
     """A signature with given types; fewer arguments use the first ones."""
 
@@ -96,7 +118,7 @@ def _widens(source: Type, to: Type) -> bool:
     order = ["TINYINT", "SMALLINT", "INT", "BIGINT", "DECIMAL", "FLOAT", "DOUBLE"]
     if to.name == "STRING":
         return not source.is_nested and source.name not in ("BINARY", "INTERVAL", "MONTHS")
-    if (source.name, to.name) == ("DATE", "TIMESTAMP"):
+    if (source.name, to.name) in (("DATE", "TIMESTAMP"), ("TIMESTAMP", "DATE")):
         return True
     return source.name in order and to.name in order and order.index(source.name) < order.index(to.name)
 
@@ -116,10 +138,10 @@ def call(name: str, *args: Expr, known: Iterable[str] = ()) -> Expr:
     if key in REFUSED:
         raise ExpressionError(f"the function {name!r} is refused: it {REFUSED[key]}")
     if function is None:
-        # Among so many names there is always one that is a little alike.
-        meant = nearest(key, [*TABLE, *ALIASES, *AGGREGATES, *known], alike=0.65)
-        raise ExpressionError(f"unknown function {name!r}", hint=meant)
+        return _on_spark(key, name, args, known)
     if len(args) < function.least or (function.most is not None and len(args) > function.most):
+        if (given := result_type(name.lower(), args)) is not None:
+            return SparkCall(given, name.lower(), args)
         wanted = str(function.least) if function.least == function.most else f"at least {function.least}"
         if function.most is not None and function.least != function.most:
             wanted = f"{function.least} to {function.most}"
@@ -127,10 +149,50 @@ def call(name: str, *args: Expr, known: Iterable[str] = ()) -> Expr:
     try:
         types, result = function.signature(args)
     except TypeMismatchError as e:
+        if any(a.type.name in _NEWER for a in args) and (given := result_type(name.lower(), args)) is not None:
+            return SparkCall(given, name.lower(), args)
         if e.message.startswith("in "):
             raise
         raise TypeMismatchError(f"in {name}: {e.message}", hint=e.hint) from None
     return Call(result, function.name, tuple(coerce(a, t) for a, t in zip(args, types, strict=True)))
+
+
+_NEWER = ("ARRAY", "MAP", "STRUCT", "BINARY", "DATE", "INTERVAL", "MONTHS")
+"""Types that Spark's functions take where those of our table do not."""
+
+
+def _on_spark(key: str, name: str, args: tuple[Expr, ...], known: Iterable[str]) -> Expr:
+    """A function that is in Spark's catalogue only."""
+    found = catalogue().get(key)
+    if found is None or found.is_aggregate:
+        # Among so many names there is always one that is a little alike.
+        meant = nearest(key, [*TABLE, *ALIASES, *AGGREGATES, *catalogue(), *known], alike=0.65)
+        raise ExpressionError(f"unknown function {name!r}", hint=meant)
+    if found.group in NOT_SCALAR:
+        raise ExpressionError(f"{name} cannot stand in an expression", hint=NOT_SCALAR[found.group])
+    result = result_type(key, args)
+    if result is not None:
+        return SparkCall(result, key, args)
+    if not found.rules:
+        raise ExpressionError(f"the function {name!r} is refused: it {refusal(found)}")
+    given = ", ".join(str(a.type) for a in args)
+    raise TypeMismatchError(f"{name} does not take ({given})", hint=f"Spark's {name} takes {taken(found)}")
+
+
+def taken(function: SparkFunction) -> str:
+    """What the rules of a function take, in words."""
+    shown = {", ".join("|".join(sorted(s)) for s in r.args) for r in function.rules}
+    counts = sorted({len(r.args) for r in function.rules})
+    if len(shown) <= 2 and all(len(s) < 60 for s in shown):
+        return " or ".join(f"({s})" for s in sorted(shown))
+    return f"{' or '.join(map(str, counts))} arguments of other types"
+
+
+def refusal(function: SparkFunction) -> str:
+    """Why a function of Spark's that is in no rule is not here."""
+    if function.gives:
+        return f"gives {function.gives.upper()}, a type that the language has not"
+    return "takes or gives a type that the language has not"
 
 
 def case(branches: tuple[tuple[Expr, Expr], ...], otherwise: Expr | None) -> Case:

@@ -100,6 +100,40 @@ class Call(Expr):
 
 
 @dataclass(frozen=True, repr=False)
+class SparkCall(Call):
+    """A function of Spark's, on types that the model does not compute it for: it runs on Spark only."""
+
+
+@dataclass(frozen=True, repr=False)
+class Variable(Expr):
+    """A variable of a function that stands in an expression: the x of x -> x + 1."""
+
+    name: str
+
+    def __str__(self) -> str:
+        return quoted(self.name)
+
+
+@dataclass(frozen=True, repr=False)
+class Lambda(Expr):
+    """A function that stands in an expression, as an argument of transform and the like; its type is its body's."""
+
+    variables: tuple[Variable, ...]
+    body: Expr
+
+    @property
+    def children(self) -> tuple[Expr, ...]:
+        return (*self.variables, self.body)
+
+    def rebuilt(self, children: tuple[Expr, ...]) -> Expr:
+        return replace(self, variables=children[:-1], body=children[-1])  # type: ignore[arg-type]  # or a plan's
+
+    def __str__(self) -> str:
+        named = ", ".join(map(str, self.variables))
+        return f"{named if len(self.variables) == 1 else f'({named})'} -> {self.body}"
+
+
+@dataclass(frozen=True, repr=False)
 class Case(Expr):
     """CASE WHEN … THEN … ELSE … END; only the branch that is taken is computed."""
 
@@ -198,6 +232,11 @@ class Aggregate(Expr):
     def counts_null(self) -> bool:
         """Whether a NULL is a value like others."""
         return self.python is not None or self.function in ("first", "last")
+
+    @property
+    def of_spark(self) -> bool:
+        """Whether it is one of Spark's that the language has no definition of its own for (`spark_aggregates.py`)."""
+        return self.python is None and self.function not in AGGREGATES
 
     @property
     def children(self) -> tuple[Expr, ...]:

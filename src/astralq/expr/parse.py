@@ -25,8 +25,11 @@ from astralq.expr.casts import cast
 from astralq.expr.constants import SUFFIXED, date_constant, number, type_text
 from astralq.expr.filters import filtered
 from astralq.expr.functions import call, case
+from astralq.expr.lambdas import HIGHER, higher, lambda_of
+from astralq.expr.more_time import date_part
 from astralq.expr.nested import field_of
-from astralq.expr.nodes import Aggregate, Cast, Column, Expr, Literal, inside
+from astralq.expr.nodes import Aggregate, Cast, Column, Expr, Lambda, Literal, Variable, inside
+from astralq.expr.operators import CONVERSIONS, OPERATORS
 from astralq.expr.python_functions import apply
 from astralq.expr.spellings import SPELLINGS, interval_of, with_backslash
 from astralq.expr.unused import KEYWORDS, PARTS, refuse_dropped_words, refuse_unused_parts
@@ -41,6 +44,7 @@ from astralq.schema import (
     STRING,
     TIMESTAMP,
     Schema,
+    Type,
     fits,
     parse_type,
 )
@@ -139,33 +143,6 @@ def _error_span(error: Exception, text: str) -> Span | None:
     return None
 
 
-_OPERATORS: dict[type[exp.Expression], str] = {
-    exp.Add: "+",
-    exp.Sub: "-",
-    exp.Mul: "*",
-    exp.Div: "/",
-    exp.IntDiv: "div",
-    exp.Mod: "%",
-    exp.EQ: "=",
-    exp.NEQ: "<>",
-    exp.GT: ">",
-    exp.GTE: ">=",
-    exp.LT: "<",
-    exp.LTE: "<=",
-    exp.NullSafeEQ: "<=>",
-    exp.NullSafeNEQ: "<=>",
-    exp.And: "and",
-    exp.Or: "or",
-    exp.DPipe: "||",
-    exp.Like: "like",
-    exp.ILike: "ilike",
-    exp.RegexpLike: "rlike",
-    exp.BitwiseAnd: "&",
-    exp.BitwiseOr: "|",
-    exp.BitwiseXor: "^",
-}
-
-
 class Binder:
     """Turns sqlglot's nodes into typed expressions over a schema.
 
@@ -176,6 +153,7 @@ class Binder:
         self.schema = schema
         self.regions = {n: r for n, r in known.items() if isinstance(r, Region)}
         self.source = source
+        self.variables: dict[str, Variable] = {}
         self.functions = {n.lower(): f for n, f in known.items() if isinstance(f, PythonFunction)}
 
     def bind(self, node: exp.Expression) -> Expr:
@@ -220,7 +198,7 @@ class Binder:
         if isinstance(node, exp.EQ | exp.NEQ) and isinstance(node.this, exp.Tuple):
             same = self._same_members(node.this, node.expression)
             return same if isinstance(node, exp.EQ) else call("not", same)
-        if (operator := _OPERATORS.get(type(node))) is not None:
+        if (operator := OPERATORS.get(type(node))) is not None:
             bound = call(operator, self.bind(node.this), self.bind(node.expression))
             negated = node.args.get("negate") or isinstance(node, exp.NullSafeNEQ)
             return call("not", bound) if negated else bound
@@ -253,6 +231,10 @@ class Binder:
                 return Literal(STRING, node.name)
             case exp.Escape():
                 return self._escaped(node)
+            case exp.Identifier() if node.name.lower() in self.variables:
+                return self.variables[node.name.lower()]
+            case exp.Transform():
+                return self._higher("transform", [node.this, node.expression])
             case exp.Bracket():
                 return self._item(node)
             case exp.Dot() if isinstance(node.expression, exp.Identifier):
@@ -413,6 +395,14 @@ class Binder:
                 args = []
             bound = tuple(self.bind(a) for a in args)
             return aggregate(name, bound, self.schema, distinct=distinct)
+        if name.lower() in CONVERSIONS and len(args) == 1:
+            return cast(self.bind(args[0]), parse_type(name))
+        if name.lower() in HIGHER:
+            return self._higher(name, args)
+        if name.lower() == "struct":
+            return self._struct(args)
+        if name.lower() in ("date_part", "datepart"):
+            return date_part(tuple(Literal(STRING, a.name) if isinstance(a, exp.Var) else self.bind(a) for a in args))
         return call(name, *(self.bind(a) for a in args), known=[f.name for f in self.functions.values()])
 
     def _filtered(self, node: exp.Filter) -> Expr:
@@ -420,6 +410,30 @@ class Binder:
         if not isinstance(of, Aggregate):
             raise ExpressionError(f"FILTER follows an aggregate, and {of} is none", hint="write CASE WHEN … THEN … END")
         return filtered(of, self.bind(node.expression.this))
+
+    def _higher(self, name: str, args: list[exp.Expression]) -> Expr:
+        def body(node: exp.Expression, variables: dict[str, Variable]) -> Expr:
+            before, self.variables = self.variables, {**self.variables, **variables}
+            try:
+                return self.bind(node)
+            finally:
+                self.variables = before
+
+        def function(node: exp.Expression, *types: Type) -> Lambda:
+            if not isinstance(node, exp.Lambda):
+                raise ExpressionError(f"{name} takes a function", hint="write for example x -> x + 1")
+            return lambda_of(node.this, [v.name for v in node.expressions], types, body)
+
+        return higher(name, args, self.bind, function)
+
+    def _struct(self, args: list[exp.Expression]) -> Expr:
+        """struct(a, b + 1 AS c): fields are called as they are written, as the attribute, or col1, col2, …"""
+        parts: list[Expr] = []
+        for k, a in enumerate(args, 1):
+            value = self.bind(a.this if isinstance(a, exp.Alias) else a)
+            default = value.name if isinstance(value, Column) else f"col{k}"
+            parts += [Literal(STRING, a.alias if isinstance(a, exp.Alias) else default), value]
+        return call("named_struct", *parts)
 
     def _inside(self, args: list[exp.Expression]) -> Expr:
         if len(args) != 3 or not isinstance(args[2], exp.Column):

@@ -4,7 +4,18 @@ from __future__ import annotations
 
 from astralq.callables import PythonFunction
 from astralq.datatypes import DATE, DOUBLE, INT, STRING, TIMESTAMP, Type
-from astralq.expr.nodes import SPATIAL_AGGREGATES, VARIANCES, Aggregate, Call, Cast, Expr, Literal, PythonCall
+from astralq.expr.nodes import (
+    SPATIAL_AGGREGATES,
+    VARIANCES,
+    Aggregate,
+    Call,
+    Cast,
+    Expr,
+    Literal,
+    PythonCall,
+    SparkCall,
+)
+from astralq.expr.spark_aggregates import UNORDERED
 
 _SAFE = frozenset(
     [
@@ -46,7 +57,7 @@ def tells_equals_apart(expr: Expr) -> bool:
     for e in expr.walk():
         if isinstance(e, Cast) and e.operand.type.holds("FLOAT", "DOUBLE") and e.type == STRING:
             return True
-        if isinstance(e, Call) and e.function in ("power", "atan2"):
+        if isinstance(e, SparkCall) or (isinstance(e, Call) and e.function in ("power", "atan2")):
             return True
         if isinstance(e, PythonCall):
             return True
@@ -61,6 +72,8 @@ def movable(expr: Expr) -> bool:
 def own_failure(e: Expr) -> bool:
     """Whether the expression can fail where its parts have not."""
     match e:
+        case SparkCall():
+            return True  # nobody has looked at each of Spark's functions
         case Cast():
             return not (e.safe or always_fits(e.operand.type, e.type))
         case Call(function="like", args=(_, Literal(value=str(pattern)))):
@@ -71,6 +84,8 @@ def own_failure(e: Expr) -> bool:
             return not (e.type.is_fractional or apart)
         case Call():
             return e.function not in _SAFE
+        case Aggregate() if e.of_spark:
+            return True
         case PythonCall() | Aggregate(python=PythonFunction()):
             return True
         case Aggregate():
@@ -113,4 +128,6 @@ def invertible(a: Aggregate) -> bool:
 
 def depends_on_order(aggregate: Aggregate) -> bool:
     """Whether it depends on the order of a group's tuples, not only on the bag of their values."""
+    if aggregate.of_spark:
+        return aggregate.function not in UNORDERED
     return aggregate.python is not None or aggregate.function in ("first", "last", *SPATIAL_AGGREGATES)

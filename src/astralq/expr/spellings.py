@@ -58,7 +58,9 @@ def _trim(parser: Any) -> exp.Expression:
     name = _SIDES.get(side, "btrim")
     characters = None if parser._match_text_seq("FROM", advance=False) else parser._parse_bitwise()
     if parser._match_text_seq("FROM"):
-        return _call(name, parser._parse_bitwise(), characters)
+        text = parser._parse_bitwise()
+        # Spark's ltrim and rtrim have the characters first, btrim has them last.
+        return _call(name, *((text, characters) if name == "btrim" else (characters, text)))
     if side in _SIDES:
         parser.raise_error(f"expected FROM: trim({side} 'x' FROM s)")
     return _call("trim", *_arguments(parser, characters))

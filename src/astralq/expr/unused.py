@@ -25,7 +25,17 @@ PARTS: Parts = {
     **dict.fromkeys(
         (
             *(exp.Add, exp.Sub, exp.Mul, exp.IntDiv, exp.Mod, exp.EQ, exp.NEQ, exp.GT, exp.GTE, exp.LT, exp.LTE),
-            *(exp.NullSafeEQ, exp.NullSafeNEQ, exp.And, exp.Or, exp.BitwiseAnd, exp.BitwiseOr, exp.BitwiseXor),
+            *(
+                exp.NullSafeEQ,
+                exp.NullSafeNEQ,
+                exp.And,
+                exp.Or,
+                exp.BitwiseAnd,
+                exp.BitwiseOr,
+                exp.BitwiseXor,
+                exp.BitwiseLeftShift,
+                exp.BitwiseRightShift,
+            ),
             exp.RegexpLike,
         ),
         _BINARY,
@@ -47,7 +57,8 @@ PARTS: Parts = {
     exp.Interval: ("this", "unit"),
     exp.IntervalSpan: _BINARY,
     exp.Bracket: ("this", "expressions"),
-    **dict.fromkeys((exp.Dot, exp.Escape), _BINARY),
+    **dict.fromkeys((exp.Dot, exp.Escape, exp.Transform), _BINARY),
+    exp.Lambda: ("this", "expressions"),
     **dict.fromkeys((exp.HexString, exp.RawString), ("this",)),
     exp.Cast: ("this", "to", "safe"),
     exp.TryCast: ("this", "to", "safe", "requires_string"),
@@ -73,6 +84,8 @@ KEYWORDS = {
     *("AND", "OR", "NOT", "IN", "BETWEEN", "LIKE", "ILIKE", "RLIKE", "REGEXP", "IS", "NULL", "TRUE", "FALSE", "DIV"),
     *("CASE", "WHEN", "THEN", "ELSE", "END", "IF", "CAST", "TRY_CAST", "AS", "INTERVAL", "DISTINCT", "FROM"),
     *("FILTER", "WHERE"),
+    # names that are read as other functions
+    *("TRIM", "EXTRACT", "SUBSTRING", "SUBSTR", "POSITION", "OVERLAY", "TRANSFORM"),
     *("TO", "FOR", "LEADING", "TRAILING", "BOTH", "PLACING", "ESCAPE"),
     "ALL",  # means nothing: count(ALL x) is count(x)
     *UNITS,

@@ -198,7 +198,7 @@ class QueryBinder:
         subquery = any(has_subquery(n) for n in self._parts(args))
         copies = wants_stamps and (bool(joins) or subquery or self.outer is not None)
         binder = FromBinder(self.env, self.outer, self.bind_alone, copies, self._on)
-        return binder.bind(first[0], joins)  # type: ignore[arg-type]
+        return binder.bind(first[0], joins, args.get("laterals") or ())  # type: ignore[arg-type]
 
     def _mentions(self, names: Collection[str], args: dict[str, object]) -> bool:
         return any(c.name.lower() in names for n in self._parts(args) for c in n.find_all(exp.Column))

@@ -27,6 +27,7 @@ from astralq.expr.functions import call
 from astralq.expr.nodes import TRUE, Column, Expr, inside
 from astralq.language.environment import Environment
 from astralq.language.files import hidden_file
+from astralq.language.generators import exploded, generator_of
 from astralq.language.hints import hint_for_band
 from astralq.language.joins import (
     AS_OF,
@@ -85,8 +86,8 @@ class FromBinder:
         self.wants_stamps = wants_stamps
         self.bind_on = bind_on
 
-    def bind(self, first: Item, joins: list[exp.Join]) -> Scope:
-        """The scope of all items."""
+    def bind(self, first: Item, joins: list[exp.Join], laterals: Sequence[exp.Lateral] = ()) -> Scope:
+        """The scope of all items, and of what LATERAL VIEW makes of them."""
         joins = [*(first.args.get("joins") or []), *joins]
         if first.args.get("as_of") is not None:
             raise ExpressionError("FOR SYSTEM_TIME AS OF stands behind the right side of a join", hint=AS_OF)
@@ -98,7 +99,13 @@ class FromBinder:
                 current, pending = self._joined(current, join, pending)
             except AstralError as e:
                 raise e.at(self._span_of(join)) from None
-        return self._finished(current, pending)
+        current = self._finished(current, pending)
+        for view in laterals:
+            current = exploded(current, view, self._in_scope)
+        return current
+
+    def _in_scope(self, scope: Scope, node: exp.Expression) -> Expr:
+        return ScopeBinder(scope, self.env.known, self.env.source).bind(node)
 
     def _finished(self, scope: Scope, pending: bool) -> Scope:
         if not pending:
@@ -289,6 +296,10 @@ class FromBinder:
     # ---- joins
 
     def _joined(self, left: Scope, join: exp.Join, pending: bool) -> tuple[Scope, bool]:
+        if (generator := generator_of(join.this)) is not None:
+            if any(join.args.get(part) for part in ("on", "using", "side", "kind", "method", "lookup", "within")):
+                raise PlanError("explode stands behind a comma, without a condition", hint="write it in WHERE")
+            return exploded(self._finished(left, pending), generator, self._in_scope), False
         as_of = join.this.args.get("as_of")
         lookup, within = bool(join.args.get("lookup")) or as_of is not None, join.args.get("within")
         if pending and (lookup or within is not None):

@@ -17,6 +17,7 @@ from astralq.language.hints import hint_for
 from astralq.language.quotes import parse_error, plain_quotes, unclosed
 from astralq.language.statements import StatementParser
 from astralq.language.syntax import (
+    GENERATORS,
     STREAMERS,
     Bracket,
     BrokenDeclaration,
@@ -200,6 +201,9 @@ class AstralSQL(ScalarSQL):
                 return exp.Subquery(this=inside)
             if self._curr and self._curr.token_type is TokenType.VALUES:
                 return exp.Subquery(this=self._parse_derived_table_values())
+            if self._is_generator_ahead():
+                self._match_text_seq("LATERAL")
+                return exp.Lateral(this=self._parse_function())
             token = self._curr
             name = self._parse_id_var(any_token=False)
             if name is None:
@@ -213,6 +217,14 @@ class AstralSQL(ScalarSQL):
             if not self._match_text_seq("FOR", "SYSTEM_TIME", "AS", "OF"):
                 return None
             return cast("exp.Expression | None", self._parse_bitwise())
+
+        def _is_generator_ahead(self) -> bool:
+            """LATERAL explode(…), or explode(…)."""
+            if self._curr is None or self._next is None:
+                return False
+            if self._curr.text.upper() == "LATERAL":
+                return True
+            return self._curr.text.lower() in GENERATORS and self._next.token_type is TokenType.L_PAREN
 
         def _ahead_is_spread(self) -> bool:
             after = self._next

@@ -14,6 +14,7 @@ from astralq.algebra.computed import FILE, MOMENT, OF_FILE
 from astralq.algebra.constants import Constants
 from astralq.algebra.domain import AtInstant, Domain, Floor, Shift
 from astralq.algebra.evaluations import RStreamOnEvaluation
+from astralq.algebra.explode import Explode
 from astralq.algebra.functions import Affine, Formula
 from astralq.algebra.ordering import Limit, OrderBy, sort_text
 from astralq.algebra.phi import CopyPhi
@@ -94,8 +95,7 @@ class Printer:
                 return f"SELECT {_star(op.child)} FROM {self.item(op.child)} WHERE {op.condition}"
             case Project():
                 self._regions(op)
-                items = _items(op.items)
-                return f"SELECT {items} FROM {self.item(op.child)}"
+                return f"SELECT {_items(op.items)} FROM {self.item(op.child)}"
             case GroupBy():
                 return self._group_by(op)
             case WindowBounds():
@@ -107,6 +107,9 @@ class Printer:
                 return f"SELECT {_star(op.child)} FROM {self.item(op.child)} ORDER BY {sort_text(op.keys)}"
             case Limit() if not op.last:
                 return self._limit(op)
+            case Explode():
+                self._regions(op)
+                return f"SELECT * FROM {self.item(op.child)}, LATERAL {op.call}"
             case Product() | StreamProduct() | WindowsProduct():
                 left, right = op.children
                 return f"SELECT * FROM {self._side(left)}, {self._side(right)}"
@@ -390,9 +393,8 @@ def _positions(source: StreamSource | RelationSource) -> str:
 
 
 def _band(op: BandJoin) -> str:
-    if op.within_rows is not None:
-        return f"{op.within_rows} ROWS"
-    return "UNBOUNDED" if op.within is None else format_duration(op.within)
+    time = "UNBOUNDED" if op.within is None else format_duration(op.within)
+    return time if op.within_rows is None else f"{op.within_rows} ROWS"
 
 
 def _past(op: Domain) -> str:

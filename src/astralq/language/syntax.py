@@ -10,6 +10,9 @@ from sqlglot import exp
 from astralq.algebra.sources import Origin
 from astralq.errors import Span
 
+GENERATORS = ("explode", "explode_outer", "posexplode", "posexplode_outer")
+"""The functions that stand in FROM, and make several tuples of one."""
+
 STREAMERS = ("ISTREAM", "DSTREAM", "RSTREAM")
 
 

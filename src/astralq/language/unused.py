@@ -19,6 +19,7 @@ PARTS: unused.Parts = {
         "expressions",
         "from_",
         "joins",
+        "laterals",
         "where",
         "group",
         "having",
@@ -48,6 +49,7 @@ PARTS: unused.Parts = {
     exp.With: ("expressions", "recursive"),  # which has an error of its own
     exp.CTE: ("this", "alias"),
     exp.Join: ("this", "on", "using", "side", "kind", "method", "lookup", "within"),
+    exp.Lateral: ("this", "view", "outer", "alias"),
     exp.Table: ("this",),
     exp.TableAlias: ("this", "columns"),
     exp.Exists: ("this", "past"),
@@ -94,6 +96,7 @@ KEYWORDS = {
     *("DIVIDE", "DURING", "TO", "IDENTITY", "ORDER", "EVALUATION", "OF", "BATCH", "LAST"),
     *("QUALIFY", "OVER", "PARTITION", "ASC", "DESC", "NULLS", "FIRST", "LIMIT", "PER", "OFFSET", "ASOF"),
     *("FETCH", "NEXT", "ROW", "ROWS", "ONLY", "PERCENT", "TIES"),
+    *("LATERAL", "VIEW"),
     "OUTER",  # means nothing behind LEFT, RIGHT or FULL
 }
 """The words of queries; ALL means nothing behind SELECT and in aggregates."""

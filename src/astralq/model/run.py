@@ -12,6 +12,7 @@ from astralq.algebra.bounds import WindowBounds
 from astralq.algebra.constants import Constants
 from astralq.algebra.domain import Domain
 from astralq.algebra.evaluations import Evaluations
+from astralq.algebra.explode import Explode
 from astralq.algebra.observation import check_ends, first_observed
 from astralq.algebra.ordering import Limit, OrderBy
 from astralq.algebra.phi import CopyPhi
@@ -106,6 +107,8 @@ class Run:
                 found = self.evaluate(op.child, ctx)
                 assert not isinstance(found, list)
                 return streams.ticked(op, found) if isinstance(found, Stream) else relations.ticked(op, found)
+            case Explode():
+                return streams.explode(op, self.stream(op.child, ctx))
             case Spread():
                 return streams.spread(op, self.stream(op.child, ctx))
             case Evaluations():

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Iterator
 
+from astralq.algebra.explode import Explode
 from astralq.algebra.relational import Project, Rename, Select
 from astralq.algebra.schedules import Measure, Periodic
 from astralq.algebra.stream_ops import Spread
@@ -13,7 +14,7 @@ from astralq.algebra.ticks import Tick
 from astralq.expr.evaluate import condition, evaluator
 from astralq.expr.order import OrderKey, row_key
 from astralq.model.relations import Rows, take_out
-from astralq.model.values import Context, Relation, Stream, StreamTuple, TupleSet
+from astralq.model.values import Context, Relation, Stream, StreamTuple, TupleSet, Values
 from astralq.timeline import BatchId, Instant
 
 Streamer = IStream | DStream | RStream
@@ -87,6 +88,23 @@ def unary_on_stream(op: Select | Project | Rename, stream: Stream) -> Stream:
             return Stream.of((b, tuple(f((*s.values, *s.stamp)) for f in items)) for b, s in tuples)
         case Rename():
             return stream
+
+
+def explode(op: Explode, stream: Stream) -> Stream:
+    """Each tuple once for each element, in its batch; positions are numbered anew."""
+    array = evaluator(op.array, op.child.readable)
+    nothing = (None,) * len(op.names)
+
+    def made(values: Values) -> Iterable[Values]:
+        elements = array(values) or ()
+        assert isinstance(elements, tuple)
+        for k, e in enumerate(elements):
+            parts = e if op.array.type.name == "MAP" else (e,)
+            yield (*((k,) if op.has_place else ()), *parts)  # type: ignore[misc]
+        if op.outer and not elements:
+            yield nothing
+
+    return Stream.of((s.batch, (*s.values, *new)) for s in stream.tuples for new in made((*s.values, *s.stamp)))
 
 
 def ticked(op: Tick, stream: Stream) -> Stream:

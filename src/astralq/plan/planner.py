@@ -10,6 +10,7 @@ from astralq.algebra.bounds import WindowBounds
 from astralq.algebra.constants import Constants
 from astralq.algebra.domain import AtInstant, Custom, Domain, Floor, LastBatchOf, Shift
 from astralq.algebra.evaluations import Evaluations
+from astralq.algebra.explode import Explode
 from astralq.algebra.ordering import Limit, OrderBy
 from astralq.algebra.panes import CommonPanes
 from astralq.algebra.phi import CopyPhi
@@ -46,7 +47,8 @@ from astralq.plan.encoding.tables import RelationTable, StreamTable, WindowsTabl
 from astralq.plan.operators import evaluations, joins, lookup, ordering, relational, sneeql, streamers, streams
 from astralq.plan.operators import past as domain
 from astralq.plan.operators.bags import bag_operation
-from astralq.plan.operators.expressions import reads_position
+from astralq.plan.operators.explode import explode
+from astralq.plan.operators.expressions import reads_position, reads_positions
 from astralq.plan.run import Run
 from astralq.plan.sources import changes, rows
 from astralq.plan.state.epochs import clip_to_epoch
@@ -129,6 +131,8 @@ class Planner:
                 return streams.project(op, self.stream(op.child), run)
             case Rename():
                 return replace(self.stream(op.child), schema=op.schema)
+            case Explode():
+                return explode(op, self.stream(op.child), run)
             case Spread():
                 return streams.spread(op, self.stream(op.child))
             case Tick():
@@ -298,10 +302,10 @@ class Planner:
             case CopyPhi():
                 return relational.copy_phi(op, self.relation(op.child))
             case OrderBy():
-                child = self.relation(op.child, ordered=ordered, identity=identity or _reads_position(op))
+                child = self.relation(op.child, ordered=ordered, identity=identity or reads_positions(op))
                 return ordering.order_by(op, self._seen(child, expressions(op))) if ordered else child
             case Limit():
-                return self._limited(op, identity=identity or _reads_position(op))
+                return self._limited(op, identity=identity or reads_positions(op))
             case WindowBounds():
                 child = self.relation(op.child, ordered=ordered, identity=identity)
                 if self.moment is not None:
@@ -439,11 +443,7 @@ def _compares_tuples(op: IStream | DStream | RStream) -> bool:
     return op.every is not None or (isinstance(op, IStream | DStream) and op.identity is Identity.VALUE)
 
 
-def _reads_position(op: OrderBy | Limit) -> bool:
-    return any(reads_position(e, op.child.schema) for e in expressions(op))
-
-
 def _looks_at_order(op: GroupBy) -> bool:
     """Whether an aggregate depends on the order of tuples, or reads their positions."""
     ordered = any(depends_on_order(a) for _, a in op.aggregates)
-    return ordered or any(reads_position(e, op.child.schema) for e in expressions(op))
+    return ordered or reads_positions(op)

@@ -8,12 +8,14 @@ from decimal import Decimal
 
 from astralq.expr.nodes import SPATIAL_AGGREGATES, Aggregate, Literal
 from astralq.expr.safety import mergeable
+from astralq.expr.spark_aggregates import over_nothing
 from astralq.plan import functions as F  # noqa: N812
 from astralq.plan.aggregate.limbs import Layout
 from astralq.plan.aggregate.partials import Plan, plan, with_steps
 from astralq.plan.columns import Column, Window, col, columns, lit
 from astralq.plan.encoding.tables import in_order
 from astralq.plan.operators.expressions import function_name, raised_if_wrong
+from astralq.plan.sql_types import restored, spark_type, stored
 from astralq.plan.table import Table
 from astralq.plan.windows.odometer import leg
 
@@ -43,6 +45,10 @@ def aggregated(
             parts.append(F.array_sort(F.collect_list(F.when(value.is_not_null(), ordered))).alias(f"a{k}"))
             args = ", ".join(f"transform(a{k}, one_ -> one_.given.x{x})" for x in range(len(a.args)))
             finals.append(F.when(F.size(f"a{k}") > 0, F.expr(raised_if_wrong(f"{function_name(a.python)}({args})"))))
+        elif a.of_spark:
+            rows = rows.with_column(f"u{k}", _one_by_one(k, a, by, order))
+            parts.append(F.first(f"u{k}").alias(f"a{k}"))
+            finals.append(F.expr(stored(f"a{k}", a.type)))
         elif a.function in ("median", "percentile"):
             fraction = a.args[1].value if len(a.args) > 1 and isinstance(a.args[1], Literal) else 0.5
             assert isinstance(fraction, int | float | Decimal)
@@ -65,6 +71,26 @@ def aggregated(
         return rows.select(*columns(by)).distinct()
     merged = with_steps(rows.group_by(*columns(by)).agg(*parts), plans)
     return merged.select(*columns(by), *(f.alias(f"a{k}") for k, f in enumerate(finals)))
+
+
+def empty_value(a: Aggregate) -> Column | None:
+    """What the aggregate gives over nothing, as a column; None for NULL."""
+    value = over_nothing(a.function)
+    if value is None:
+        return None
+    return lit(0) if value == 0 else F.expr(f"CAST(array() AS {spark_type(a.type)})")
+
+
+def _one_by_one(k: int, a: Aggregate, by: Sequence[str], order: Sequence[str]) -> Column:
+    """A function of Spark's over a group's rows, in φ order and not merged from parts, as a window function is."""
+    rows = Window.partition_by(*columns(by)).order_by(*in_order(order))
+    given = [f"v{k}", *(f"v{k}_{n}" if e.columns else str(e) for n, e in enumerate(a.args[1:], 1))]
+    values = [restored(text, e.type) for text, e in zip(given, a.args, strict=True)]
+    if a.distinct:
+        # The first of equal values counts, the others are as if they were not there.
+        turn = F.row_number().over(Window.partition_by(*columns(by), f"v{k}").order_by(*in_order(order)))
+        values[0] = F.when(turn == 1, F.expr(values[0])).text
+    return F.expr(f"{a.function}({', '.join(values)})").over(rows.rows(None, None))
 
 
 def _percentile(values: Column, fraction: float) -> Column:

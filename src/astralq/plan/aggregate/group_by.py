@@ -11,7 +11,7 @@ from astralq.expr.nodes import Column as Attribute
 from astralq.expr.safety import mergeable
 from astralq.plan import functions as F  # noqa: N812
 from astralq.plan.aggregate.common_panes import Panes
-from astralq.plan.aggregate.direct import aggregated
+from astralq.plan.aggregate.direct import aggregated, empty_value
 from astralq.plan.aggregate.elementary import Elementary
 from astralq.plan.aggregate.layouts import Layouts, aggregates_of, integer_layouts, layout_of, layouts, ranges_of
 from astralq.plan.aggregate.limbs import Layout, rescale_limbs
@@ -310,9 +310,10 @@ class _Grouping:
             planar=location is not None and location.planar,
         )
         names = [f"a{j}" for j in range(len(aggregates))]
-        zero = {f"a{j}" for j, a in enumerate(aggregates) if a.function == "count"}
+        values_of_nothing = ((f"a{j}", empty_value(a)) for j, a in enumerate(aggregates))
+        empty = {n: v for n, v in values_of_nothing if v is not None}
         merging = Merging(self.relation, self.keys, {}, self.run, self.always)
-        return self._relation(merging.with_intervals(values, elementary, names, zero), columns(names))
+        return self._relation(merging.with_intervals(values, elementary, names, empty), columns(names))
 
     def _relation(self, states: Table, finals: Sequence[Column], *, few: bool = False) -> RelationTable:
         width = len(self.keys)

@@ -141,6 +141,8 @@ def prepared(op: GroupBy, names: Names) -> list[Column]:
             continue
         if a.function not in SPATIAL_AGGREGATES:
             made += [_argument(a, e, names).alias(f"v{j}") for e in a.args[:1]]
+            if a.of_spark:
+                made += [_argument(a, e, names).alias(f"v{j}_{n}") for n, e in enumerate(a.args[1:], 1) if e.columns]
             made += [] if a.where is None else [compiled(a.where, names).alias(f"w{j}")]
             continue
         made += [compiled(e, names).cast("double").alias(f"{c}{j}") for c, e in zip("xy", a.args, strict=False)]

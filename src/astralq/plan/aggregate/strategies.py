@@ -204,13 +204,15 @@ class Merging:
         elementary = Elementary.of([named], self.keys, self.run, one_batch=self.relation.one_batch, whole=self.always)
         values = elementary.members(named).group_by(*self.keys, "e").agg(*self._merged())
         sums = {n for n, m in self.merges.items() if m == "sum"}
-        return self.with_intervals(values, elementary, list(self.merges), {"there"} | sums)
+        return self.with_intervals(values, elementary, list(self.merges), dict.fromkeys({"there"} | sums, lit(0)))
 
-    def with_intervals(self, values: Table, elementary: Elementary, names: Sequence[str], zero: set[str]) -> Table:
+    def with_intervals(
+        self, values: Table, elementary: Elementary, names: Sequence[str], empty: Mapping[str, Column]
+    ) -> Table:
         """Values by group and elementary interval, with the intervals; with a row over nothing where it is due."""
         intervals = elementary.intervals
         renamed = values.select(*(col(k).alias(f"_{k}") for k in self.keys), col("e").alias("_e"), *names)
         same = (col("e") == col("_e")) & equal(columns(self.keys), columns(f"_{k}" for k in self.keys))
         joined = intervals.join(renamed, same, "left" if self.always else "inner")
-        filled = [F.coalesce(col(n), lit(0)).alias(n) if n in zero else col(n) for n in names]
+        filled = [F.coalesce(col(n), empty[n]).alias(n) if n in empty else col(n) for n in names]
         return joined.select(*self.keys, *self.relation.interval_columns, *filled)

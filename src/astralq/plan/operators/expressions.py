@@ -6,13 +6,14 @@ import hashlib
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from astralq.algebra.base import STAMP
+from astralq.algebra.base import STAMP, Operator
 from astralq.algebra.callables import run_by_python
 from astralq.algebra.digest import digest_of
+from astralq.algebra.properties import expressions
 from astralq.callables import PythonFunction
 from astralq.datatypes import BOOLEAN, DATE, INTERVAL
 from astralq.expr.calendar import DAY
-from astralq.expr.nodes import Call, Cast, Column, Expr, Inside, Literal, PythonCall
+from astralq.expr.nodes import Call, Cast, Column, Expr, Inside, Lambda, Literal, PythonCall, SparkCall, Variable
 from astralq.expr.texts import interval_text
 from astralq.plan import functions as F  # noqa: N812
 from astralq.plan.columns import Column as SqlColumn
@@ -65,6 +66,11 @@ def reads_position(expr: Expr, schema: Schema) -> bool:
     return "_n" in expr.columns and schema.find("_n") is None
 
 
+def reads_positions(op: Operator) -> bool:
+    """Whether an expression of an operator reads the position _n of its child's tuples."""
+    return any(reads_position(e, op.children[0].schema) for e in expressions(op))
+
+
 def compiled(expr: Expr, names: Names) -> SqlColumn:
     """The expression as a column of a table; one that computes with DECIMALs says so, as types depend on its constants
     there."""
@@ -80,7 +86,9 @@ def _counts_as_written(e: Expr) -> bool:
     """Whether its constants have to stand where they are: names of fields, and constants of types with a prefix."""
     if isinstance(e, Literal):
         return e.type.name in ("BINARY", "FLOAT", "TINYINT", "SMALLINT")
-    return isinstance(e, Call) and e.function == "[]" and e.args[0].type.holds("STRUCT")
+    return isinstance(e, SparkCall | Lambda) or (
+        isinstance(e, Call) and e.function == "[]" and e.args[0].type.holds("STRUCT")
+    )
 
 
 def rewritten(expr: Expr, names: Names) -> Expr:
@@ -88,6 +96,8 @@ def rewritten(expr: Expr, names: Names) -> Expr:
     if isinstance(expr, Column):
         held = names.text(expr)
         return Raw(expr.type, restored(held, expr.type) if names.entries and names.is_attribute(expr) else held)
+    if isinstance(expr, Variable):
+        return Raw(expr.type, f"{expr.name}_v")  # no column is called so
     if isinstance(expr, Literal) and expr.type == INTERVAL and isinstance(expr.value, int):
         return Raw(INTERVAL, interval_text(expr.value, INTERVAL))
     if isinstance(expr, Inside):

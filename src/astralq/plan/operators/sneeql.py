@@ -8,7 +8,7 @@ from astralq.algebra.relational import Distinct, GroupBy, Project, Rename, Selec
 from astralq.algebra.sneeql import RowWindows, Scan, TimeWindows
 from astralq.algebra.streamers import DStream, IStream, RStream
 from astralq.plan import functions as F  # noqa: N812
-from astralq.plan.aggregate.direct import aggregated
+from astralq.plan.aggregate.direct import aggregated, empty_value
 from astralq.plan.aggregate.layouts import aggregates_of, layouts
 from astralq.plan.aggregate.partials import prepared
 from astralq.plan.columns import Column, Window, col, columns, lit, long
@@ -220,7 +220,7 @@ def _grouped(op: GroupBy, windows: WindowsTable, names: Names, run: Run) -> Wind
         same = (col("t") == col("_wt")) & (col("i") == col("_wi"))
         joined = windows.ticks.join(renamed, same, "left")
         filled = [
-            (F.coalesce(col(f"a{j}"), lit(0)) if a.function == "count" else col(f"a{j}")).alias(f"a{j}")
+            (col(f"a{j}") if (value := empty_value(a)) is None else F.coalesce(col(f"a{j}"), value)).alias(f"a{j}")
             for j, (_, a) in enumerate(op.aggregates)
         ]
         values = joined.select(col("t").alias("wt"), col("i").alias("wi"), *filled)
