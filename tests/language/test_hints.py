@@ -136,6 +136,9 @@ def test_a_frame_is_a_subquery_over_a_window(over: str, window: str) -> None:
             "SELECT a.page FROM v a JOIN v b ON a.ts BETWEEN b.ts - INTERVAL '5' SECOND AND b.ts;",
             "write WITHIN 5 SECOND behind the condition, and keep what says which comes first, as a.ts >= b.ts",
         ),
+        ("SELECT now() FROM v;", "_t is the time of a tuple"),
+        ("SELECT current_date() FROM v;", "CAST(_t AS DATE) is the day of a tuple"),
+        ("SELECT monotonically_increasing_id() FROM v;", "_n is the position of a tuple"),
         ("SELECT TOP 3 page FROM v [ROWS 9];", "LIMIT 3 behind the query keeps the first three of each state"),
         (
             "SELECT a.page FROM v [ROWS 9] a, LATERAL (SELECT max(page) FROM v [ROWS 9]) b;",

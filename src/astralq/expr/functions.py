@@ -63,6 +63,14 @@ REFUSED = {
 }
 """Functions of Spark that the language has not, and why."""
 
+_INSTEAD = {
+    **dict.fromkeys(("now", "current_timestamp", "localtimestamp"), "_t is the time of a tuple"),
+    **dict.fromkeys(("current_date", "curdate"), "CAST(_t AS DATE) is the day of a tuple"),
+    "monotonically_increasing_id": "_n is the position of a tuple",
+    "input_file_name": "_file is the name of a tuple's file",
+}
+"""What to write for some of them."""
+
 
 def define(
     names: str,
@@ -136,7 +144,7 @@ def call(name: str, *args: Expr, known: Iterable[str] = ()) -> Expr:
     key = ALIASES.get(key, key)
     function = TABLE.get(key)
     if key in REFUSED:
-        raise ExpressionError(f"the function {name!r} is refused: it {REFUSED[key]}")
+        raise ExpressionError(f"the function {name!r} is refused: it {REFUSED[key]}", hint=_INSTEAD.get(key))
     if function is None:
         return _on_spark(key, name, args, known)
     if len(args) < function.least or (function.most is not None and len(args) > function.most):
