@@ -136,6 +136,7 @@ def test_a_frame_is_a_subquery_over_a_window(over: str, window: str) -> None:
             "SELECT a.page FROM v a JOIN v b ON a.ts BETWEEN b.ts - INTERVAL '5' SECOND AND b.ts;",
             "write WITHIN 5 SECOND behind the condition, and keep what says which comes first, as a.ts >= b.ts",
         ),
+        ("SELECT x FROM v CROSS JOIN UNNEST(array(1, 2)) AS t(x);", "write FROM s, LATERAL explode(a) AS t(x)"),
         ("SELECT now() FROM v;", "_t is the time of a tuple"),
         ("SELECT current_date() FROM v;", "CAST(_t AS DATE) is the day of a tuple"),
         ("SELECT monotonically_increasing_id() FROM v;", "_n is the position of a tuple"),

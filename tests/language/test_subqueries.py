@@ -126,6 +126,14 @@ def test_an_aggregate_in_python_is_one_in_a_subquery_too() -> None:
     ]
 
 
+def test_an_aggregate_over_no_match_is_what_it_is_over_no_tuples() -> None:
+    data: Data = {"k": single((1, 5, 1)), "r": []}
+    text = "SELECT (SELECT {}(r.id) FROM r WHERE r.id = k.id) AS x FROM k"
+    found = [said(text.format(f), data)[0][2] for f in ("count", "max", "collect_list")]
+    assert said("SELECT (SELECT count_if(r.id > 1) FROM r WHERE r.id = k.id) AS x FROM k", data) == [(1, 0, 0)]
+    assert found == [0, None, ()]
+
+
 def test_pseudo_columns_stay_beside_a_subquery() -> None:
     data: Data = {"k": single((1, 5, 1), (2, 9, 2)), "r": [(2, "b")]}
     assert at(bound("SELECT _n, id IN (SELECT id FROM r) AS e FROM k [ROWS 2]"), data, 2) == [(0, False), (1, True)]

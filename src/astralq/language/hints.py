@@ -64,6 +64,7 @@ _WORDS = {
     ("CREATE", "SINK"): "INSERT INTO kafka 'topic' SELECT … writes an answer; also csv, json and parquet",
     ("CREATE", "MATERIALIZED"): "CREATE VIEW names a query; INSERT INTO parquet 'path' SELECT … writes its answer",
     ("SELECT", "TOP"): "LIMIT 3 behind the query keeps the first three of each state",
+    ("UNNEST", "("): "write FROM s, LATERAL explode(a) AS t(x)",
     ("LATERAL", "("): "a subquery may stand in SELECT: (SELECT max(v) FROM r WHERE r.k = s.k)",
 }
 """For words that begin what other systems have, with the word behind them; "" for any other."""

@@ -19,10 +19,12 @@ from astralq.algebra.properties import properties
 from astralq.algebra.relational import GroupBy, Join, JoinKind, Project, Select
 from astralq.algebra.stream_ops import LookupJoin
 from astralq.errors import ExpressionError, PlanError
-from astralq.expr.aggregates import aggregate, aggregator
+from astralq.expr.aggregates import aggregate
+from astralq.expr.casts import cast
 from astralq.expr.conditions import conjuncts as parts_of
 from astralq.expr.functions import call, case
 from astralq.expr.nodes import TRUE, Aggregate, Call, Column, Expr, Literal
+from astralq.expr.spark_aggregates import over_nothing
 from astralq.language.from_clause import FromBinder, apart
 from astralq.language.joins import attached
 from astralq.language.nodes import (
@@ -373,7 +375,7 @@ class SubqueryBinder(ScopeBinder):
             if isinstance(e, Column):
                 raise PlanError(f"{e.name!r} is not in an aggregate", hint=_SEVERAL)
         columns = self._grouped(below, keys, aggregates)
-        made = {a: _or_over_nothing(a, c, below) for a, c in zip(aggregates, columns, strict=True)}
+        made = {a: _or_over_nothing(a, c) for a, c in zip(aggregates, columns, strict=True)}
         return _replaced(value, made)
 
 
@@ -391,10 +393,12 @@ def _sides(comparison: Expr) -> tuple[Expr, str, Expr]:
     return left, comparison.function, right
 
 
-def _or_over_nothing(a: Aggregate, column: Expr, below: Operator) -> Expr:
+def _or_over_nothing(a: Aggregate, column: Expr) -> Expr:
     """An aggregate that stands beside a tuple: where there is no group it is what the function gives of nothing."""
-    nothing = aggregator(a, below.readable)(())
-    return column if nothing is None else call("coalesce", column, Literal(a.type, nothing))
+    nothing = None if a.python is not None else over_nothing(a.function)
+    if nothing is None:
+        return column
+    return call("coalesce", column, Literal(a.type, 0) if nothing == 0 else cast(call("array"), a.type))
 
 
 def _outside_aggregates(e: Expr) -> Sequence[Expr]:
