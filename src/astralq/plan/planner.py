@@ -326,8 +326,8 @@ class Planner:
         known = properties(op.child, Given.of(self.run.t0_or_none))
         at_once = self.moment is not None or comes_and_goes_at_once(known)
         child = self.relation(op.child, identity=identity or not at_once)
-        at_once = at_once and child.one_batch
-        return ordering.limit(op, self._seen(child, expressions(op)), self.run, at_once=at_once)
+        seen = self._seen(child, expressions(op))
+        return ordering.limit(op, seen, self.run, self._looked_at, at_once=at_once)
 
     def _grouped(self, op: GroupBy) -> RelationTable:
         if op.panes is not None:

@@ -1,7 +1,8 @@
 """ORDER BY and LIMIT: order columns that sort ascending with NULLs first, and places of rows in each state.
 
 A state is the same between two changes, so that places are counted once for each elementary interval of a group. Where
-all rows that meet have the same interval, as in windows that tumble, the interval itself says which rows are together.
+changes come in steps, each step will do. Where all rows that meet have the same interval, as where windows tumble, the
+interval itself says which rows are together.
 """
 
 from __future__ import annotations
@@ -10,6 +11,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from astralq.algebra.ordering import Limit, OrderBy, SortKey
+from astralq.algebra.properties import Grid
 from astralq.expr.nodes import Column as Attribute
 from astralq.expr.nodes import Expr
 from astralq.plan import functions as F  # noqa: N812
@@ -21,6 +23,8 @@ from astralq.plan.encoding.tables import Key, RelationTable, attributes, relabel
 from astralq.plan.operators.expressions import Names, compiled
 from astralq.plan.run import Run
 from astralq.plan.table import Table
+from astralq.plan.windows.arithmetic import quotient_down
+from astralq.plan.windows.bounds import LookedAt
 
 
 def order_by(op: OrderBy, relation: RelationTable) -> RelationTable:
@@ -44,8 +48,9 @@ def _sort_columns(keys: Sequence[SortKey], names: Names) -> list[Column]:
     return found
 
 
-def limit(op: Limit, relation: RelationTable, run: Run, *, at_once: bool) -> RelationTable:
-    """The rows at some places of each group, in each state; `at_once`: rows that meet have the same interval."""
+def limit(op: Limit, relation: RelationTable, run: Run, looked_at: LookedAt, *, at_once: bool) -> RelationTable:
+    """The rows at some places of each group, in each state; `at_once`: it is known that rows that meet have the
+    same interval."""
     names = Names(op.child.schema, attributes(relation.schema), relation.stamp)
     found = [_column(e, names, relation) for e in op.per]
     rows = relation.rows.with_columns(
@@ -55,13 +60,20 @@ def limit(op: Limit, relation: RelationTable, run: Run, *, at_once: bool) -> Rel
     turn = _turn(op, relation, names, per)
     kept = list(dict.fromkeys([*attributes(relation.schema), *relation.order, *relation.stamp]))
     bounds = relation.interval_columns
-    if at_once:
+    one_step = relation.grid is not None and relation.lifetime == relation.grid.every
+    if relation.one_batch and (at_once or one_step):
         run.choices.note(op.label, "places in each window", "rows that hold at the same time have the same interval")
         # Of equal beginnings the ends are equal, too: where these follow, they need not be carried along.
         ends = {"tt": col("ft") + lit(relation.lifetime)} if relation.lifetime is not None else {}
         carried = rows.select(*(c for c in rows.columns if c not in ends))
         chosen = _at_places(carried, [*per, "ft"], turn, op).with_columns(ends)
         result = replace(relation, append_only=False)
+    elif relation.one_batch and relation.grid is not None and looked_at.is_known_from(run.t0):
+        run.choices.note(op.label, "places in each step", "states change at the evaluations of its windows only")
+        rows = _first_of_panes(op, relation, rows, per, turn)
+        pieces = _in_steps(rows, relation.grid, looked_at.first, run.end)
+        chosen = _at_places(pieces, [*per, "ft"], turn, op)
+        result = replace(relation.in_pieces(chosen), coalesced=False)
     else:
         run.choices.note(op.label, "places in each elementary interval", "a row's place changes with each other row")
         rows = run.materialized(_first_of_panes(op, relation, rows, per, turn))
@@ -99,6 +111,16 @@ def _turn(op: Limit, relation: RelationTable, names: Names, per: Sequence[str]) 
         direction = "DESC" if descending != op.last else "ASC"
         found.append(F.expr(f"{value.text} {direction} NULLS {'FIRST' if nulls_first != op.last else 'LAST'}"))
     return found or [lit(0)]
+
+
+def _in_steps(rows: Table, grid: Grid, first: int, last: int) -> Table:
+    """Each row once for each step in which it holds, of those in the closed interval [first, last] of instants."""
+    seen = rows.with_columns({"_low": F.greatest(col("ft"), lit(first)), "_high": F.least(col("tt") - 1, lit(last))})
+    numbers = (quotient_down(col(c) - lit(grid.origin), grid.every) for c in ("_low", "_high"))
+    cut = seen.where(col("_low") <= col("_high")).with_column("_k", F.explode(F.sequence(*numbers)))
+    begins = col("_k") * lit(grid.every) + lit(grid.origin)
+    made = {"ft": F.greatest(col("ft"), begins), "tt": F.least(col("tt"), begins + lit(grid.every))}
+    return cut.with_columns(made).drop("_low", "_high", "_k")
 
 
 def _at_places(rows: Table, together: Sequence[str], turn: Sequence[Column], op: Limit) -> Table:

@@ -32,6 +32,10 @@ class LookedAt:
     first: Instant
     also_start: bool = False
 
+    def is_known_from(self, t0: Instant) -> bool:
+        """Whether all of them are in one interval that has a beginning."""
+        return self.first > ALWAYS and not (self.also_start and self.first > t0)
+
 
 def bounds_of_state(op: WindowBounds, relation: RelationTable, moment: Instant, run: Run) -> RelationTable:
     """Where only the state at one instant is wanted, the bounds are constants."""
