@@ -43,7 +43,10 @@ ROWS: list[tuple[Value, ...]] = [
 _TEXTS = """
 left(s, 3) ; right(s, 3) ; right(s, i) ; left(s, i) ; repeat(u, j) ; lpad(s, 12, u) ; rpad(s, 4, 'xy') ;
 lpad(s, 12) ; btrim(s, 'Sx') ; ltrim('S', s) ; rtrim('LQy', s) ; trim(LEADING 'S' FROM s) ; trim(BOTH FROM s) ;
-trim(s) ; reverse(s) ; split_part(s, ',', 2) ; split_part(s, ' ', -1) ; substring_index(s, ',', 2) ;
+trim(s) ; reverse(s) ; split_part(s, ',', 2) ; split_part(s, ' ', -1) ; split(s, ',') ; split(s, '[a-z]*') ;
+split(s, '', 2) ; split(s, ' |,', 2) ; regexp_extract(s, '([a-z]+),?([a-z]*)', 2) ; regexp_extract(s, '[a-z]', 0) ;
+regexp_extract(s, '(x)?') ; date_format(t, 'yyyy-MM-dd HH:mm:ss.SSS') ; date_format(d, 'E, d MMM yy ''of'' DDD') ;
+date_format(t, 'EEEE hh:mm a k K MMMM') ; substring_index(s, ',', 2) ;
 substring_index(s, ',', -1) ; substring_index(s, u, i) ; instr(s, 'a') ; instr(s, u) ; locate('a', s, 2) ;
 position('x' IN s) ; locate(u, s) ; translate(s, 'aSx', '12') ; initcap(s) ; overlay(s PLACING '__' FROM 2) ;
 overlay(s, 'Z', 3, 2) ; levenshtein(s, u) ; levenshtein('kitten', 'sitting') ; find_in_set('x', s) ;

@@ -15,6 +15,7 @@ from astralq.language import read_script
 from astralq.spark import Engine
 from astralq.spark.error_translation import translated_errors
 from tests.agree.compare import on_model, on_spark, same
+from tests.agree.conftest import MANY
 from tests.agree.test_types import COLUMNS, ROWS
 from tests.language.test_python_functions import DECLARED
 from tests.support import sec
@@ -32,6 +33,8 @@ QUERIES = [
     "SELECT v, w FROM k LOOKUP JOIN (SELECT id AS i, v AS w FROM k [ROWS 4]) r ON half(v) = unsure(w)",
     "RSTREAM(SELECT DISTINCT unsure(v) AS h FROM k [TUMBLE 5 SECONDS])",
 ]
+LARGE = QUERIES[1:7:2]
+"""Those that are planned for many rows, too."""
 GUARDED = "SELECT CASE WHEN v <> 13 THEN half(v) ELSE -1 END AS h, v <> 13 AND half(v) = 2 AS two FROM k"
 FAILS = {
     "SELECT unsure(v) AS h FROM k": "unsure(13) failed: ValueError: unlucky (callables.py, line 16)",
@@ -39,8 +42,9 @@ FAILS = {
 }
 
 
-@pytest.mark.parametrize("query", [*QUERIES, GUARDED])
-def test_functions_give_the_model_s_answers(engine: Engine, query: str) -> None:
+@pytest.mark.parametrize(("query", "few_rows"), [*((q, MANY) for q in (*QUERIES, GUARDED)), *((q, 0) for q in LARGE)])
+def test_functions_give_the_model_s_answers(spark: SparkSession, query: str, few_rows: int) -> None:
+    engine = Engine(spark, few_rows=few_rows)
     op = read_script(DECLARED + query).queries[0].operator
     data = FAILING if query == GUARDED else DATA
     expected = on_model(op, data)
@@ -50,13 +54,13 @@ def test_functions_give_the_model_s_answers(engine: Engine, query: str) -> None:
 
 
 @pytest.mark.parametrize("query", FAILS)
-def test_what_a_callable_raises_is_told_as_the_model_tells_it(engine: Engine, query: str) -> None:
+def test_what_a_callable_raises_is_told_as_the_model_tells_it(spark: SparkSession, query: str) -> None:
     op = read_script(DECLARED + query).queries[0].operator
     with pytest.raises(EvaluationError) as raised:
         on_model(op, FAILING)
     assert raised.value.message == FAILS[query]
     with pytest.raises(EvaluationError) as raised, translated_errors():
-        on_spark(engine, op, FAILING)
+        on_spark(Engine(spark), op, FAILING)
     assert raised.value.message == FAILS[query]
 
 
@@ -71,6 +75,7 @@ TYPES = {
 }
 
 
+@pytest.mark.usefixtures("classic")
 def test_values_of_every_type_travel_to_python_and_back(tmp_path: Path, spark: SparkSession) -> None:
     """Also where a source computes attributes; a MAP travels one way."""
     assert spark is not None

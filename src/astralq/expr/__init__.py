@@ -8,6 +8,7 @@ from astralq.expr import (  # noqa: F401  (they fill the table)
     more_text,
     more_time,
     nested,
+    pattern_functions,
     text_functions,
     time_functions,
 )

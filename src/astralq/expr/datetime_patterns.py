@@ -65,7 +65,7 @@ def parser_of(pattern: str) -> Parser:
 def _regex(pattern: str) -> Iterator[str]:
     seen: set[str] = set()
     depth = 0
-    for part in _parts(pattern):
+    for part in pattern_parts(pattern):
         if part == "[":
             depth += 1
             yield "(?:"
@@ -82,7 +82,7 @@ def _regex(pattern: str) -> Iterator[str]:
         raise ExpressionError(f"the pattern {pattern!r} has a [ without its ]")
 
 
-def _parts(pattern: str) -> list[str]:
+def pattern_parts(pattern: str) -> list[str]:
     """Runs of one letter, quoted text, and single other characters."""
     found = re.findall(r"('(?:[^']|'')*')|((?P<letter>[A-Za-z])(?P=letter)*)|(.)", pattern, re.DOTALL)
     parts = [quoted or run or other for quoted, run, _, other in found]
