@@ -181,6 +181,10 @@ ERRORS = {
         "CREATE FUNCTION f (INT) AS python 'm:f';",
         "expected RETURNS",
     ),
+    "a function as Flink declares it": (
+        "CREATE FUNCTION f AS 'com.example.F';",
+        "hint: write CREATE FUNCTION f (DOUBLE, DOUBLE) RETURNS DOUBLE AS python 'module:callable'",
+    ),
     "another language": (
         "CREATE FUNCTION f (INT) RETURNS INT AS java 'm:f';",
         "a function is computed by python, not by java",

@@ -12,6 +12,8 @@ IN_BRACKETS = "a window stands in brackets behind its stream: FROM s [TUMBLE 10 
 
 OF_BOUNDS = "FROM s [TUMBLE 10 MINUTES] has window_start and window_end"
 
+OF_FUNCTIONS = "write CREATE FUNCTION f (DOUBLE, DOUBLE) RETURNS DOUBLE AS python 'module:callable'"
+
 WINDOW_COLUMNS = {"window", "window_time"}
 """Attributes that elsewhere say which window a row belongs to, in lower case."""
 
@@ -81,6 +83,8 @@ def hint_for(words: Sequence[str]) -> str | None:
     >>> hint_for("ISTREAM SELECT * FROM s".split())
     'write the query in parentheses: ISTREAM(SELECT …)'
     """
+    if words[:1] == ["CREATE"] and "FUNCTION" in words[:4]:
+        return OF_FUNCTIONS
     depth = 0
     for before, word, following in zip(["", *words], words, [*words[1:], ""], strict=False):
         depth += (word == "[") - (word == "]")
