@@ -27,6 +27,14 @@ def test_rows_of_one_step_get_their_bounds_without_a_look_at_others(window: str)
     assert not any("OVER" in str(table) for table in tables(plan(query)))
 
 
+def test_where_a_session_begins_tells_it_from_the_one_before() -> None:
+    sessions = "FROM s [PARTITION BY k SESSION 60 SECONDS] GROUP BY k"
+    compared = "lead(named_struct("
+    told = plan(f"ISTREAM(SELECT k, window_start, count(*) AS n {sessions})")
+    assert not any(compared in str(table) for table in tables(told))
+    assert any(compared in str(table) for table in tables(plan(f"ISTREAM(SELECT k, count(*) AS n {sessions})")))
+
+
 def test_a_row_that_may_hold_in_several_windows_is_cut() -> None:
     assert strategies("SELECT window_start, count(*) AS n FROM s [TUMBLE 60 SECONDS]")["BOUNDS"] == (
         "rows cut at evaluations"

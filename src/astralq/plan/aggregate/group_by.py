@@ -133,7 +133,19 @@ class _Grouping:
             return clip_to_epoch(groups, self.run)
         stepwise = strategy in (Strategy.ONE_STEP, Strategy.FEW_STEPS)
         lifetime = self.relation.grid.every if stepwise and self.relation.grid is not None else None
-        return replace(groups, lifetime=lifetime)
+        # Of windows that do not overlap each has tuples of a time of its own.
+        times = self._times if strategy is Strategy.ONE_STEP and self.relation.one_batch else ()
+        return replace(groups, lifetime=lifetime, coalesced=bool(times), window_columns=times)
+
+    @property
+    def _times(self) -> tuple[str, ...]:
+        """The columns with the first or the last timestamp of a group's tuples."""
+        found = []
+        for k, (_, a) in enumerate(self.op.aggregates, start=len(self.keys)):
+            of_t = [isinstance(e, Attribute) and e.name == "_t" and "_t" not in self.relation.schema for e in a.args]
+            if a.function in ("min", "max") and of_t == [True]:
+                found.append(f"c{k}")
+        return tuple(found)
 
     def partials(self, rows: Table) -> _Partials:
         cut = self._layouts(rows)
