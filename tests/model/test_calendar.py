@@ -85,6 +85,12 @@ def test_steps_begin_at_midnights_from_the_epoch_on(spec: WindowSpec, begins: st
     assert first[2:] == tuple(_short(instant(t)) for t in (begins, ends))
 
 
+def test_the_last_month_of_the_timeline_never_ends() -> None:
+    assert counted(tumble("1 month"), "9999-11-30T00:00:00Z", "9999-12-31T23:00:00Z") == [
+        ("9999-12-01T00:00", 1, "9999-11-01T00:00", "9999-12-01T00:00"),
+    ]
+
+
 def test_a_day_that_the_clocks_leave_out_has_no_window() -> None:
     """Samoa went from 29 to 31 December 2011."""
     apia = tumble("1 day", zone="Pacific/Apia")

@@ -153,6 +153,13 @@ def kept(query: str) -> list[str]:
             "SELECT k, window_start, count(*) AS n FROM s [PARTITION BY k SESSION 5 MINUTES] GROUP BY k",
             ["WINDOW [PARTITION BY k SESSION 5 MINUTES]: the open and the last closed session of each part"],
         ),
+        (
+            "SELECT k, count(*) AS n FROM s [TUMBLE 1 DAY AT TIME ZONE 'Europe/Paris'] GROUP BY k",
+            [
+                "AGGREGATE count(*) AS n BY k: panes of each group that "
+                "[TUMBLE 1 DAY AT TIME ZONE 'Europe/Paris'] still holds"
+            ],
+        ),
         ("SELECT * FROM r", ["RELATION r: the rows that hold"]),
         (
             "SELECT s.k FROM s JOIN q ON s.k = q.k WITHIN 1 MINUTE",

@@ -6,6 +6,7 @@ They begin at local midnights, whatever their length: a day has 23 or 25 hours w
 from __future__ import annotations
 
 import re
+from calendar import monthrange
 from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import date, datetime, time, timedelta
@@ -13,13 +14,14 @@ from functools import lru_cache
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 from astralq.algebra.schedules import TimeSchedule
-from astralq.errors import WindowError
+from astralq.errors import TimeError, WindowError
 from astralq.timeline import MAX_INSTANT, Duration, Instant, duration, format_duration, instant, to_datetime
 
 _MONTHS = {"month": 1, "quarter": 3, "year": 12}
 _DAYS = {"day": 1, "d": 1, "week": 7, "w": 7}
 _AMOUNT = re.compile(r"\s*(\d+)\s*([a-z]+?)s?\s*", re.IGNORECASE)
 _FIRST = date(1970, 1, 1)
+_NEVER = Instant(MAX_INSTANT + 1)
 
 
 @dataclass(frozen=True)
@@ -45,8 +47,7 @@ class Span:
         if not self.months:
             return day + timedelta(days=self.days)
         year, month = divmod(day.year * 12 + day.month - 1 + self.months, 12)
-        following = date(year + month // 11, (month + 1) % 12 + 1, 1)
-        return min(date(year, month + 1, 1) + timedelta(days=day.day - 1), following - timedelta(days=1))
+        return date(year, month + 1, min(day.day, monthrange(year, month + 1)[1]))
 
 
 def span(text: str) -> Span:
@@ -101,6 +102,13 @@ class Windows:
             k -= 1
         return found
 
+    def first_begun_after(self, t: Instant) -> tuple[Instant, Instant]:
+        """The beginning and the end of the first window that begins after an instant."""
+        k = self._guess(t)
+        while (found := self._bounds(k))[0] <= t:
+            k += 1
+        return found
+
     def _guess(self, t: Instant) -> int:
         """About the number of the window that ends at an instant."""
         day = to_datetime(t).astimezone(ZoneInfo(self.zone)).date()
@@ -128,11 +136,14 @@ class Windows:
 
 @lru_cache(maxsize=4096)
 def _bounds(windows: Windows, k: int) -> tuple[Instant, Instant]:
-    day = windows.first_day(k)
-    start = windows.midnight(day)
-    if windows.size.micros:
-        return start, Instant(start + windows.size.micros)
-    return start, windows.midnight(windows.size.after(day))
+    try:
+        day = windows.first_day(k)
+        start = windows.midnight(day)
+        if windows.size.micros:
+            return start, Instant(start + windows.size.micros)
+        return start, windows.midnight(windows.size.after(day))
+    except (OverflowError, ValueError, TimeError):
+        return _NEVER, _NEVER  # after the year 9999
 
 
 @dataclass(frozen=True)
@@ -146,6 +157,10 @@ class Calendar(TimeSchedule):
             return None
         _, end = self.windows.last_ended(min(t, MAX_INSTANT))
         return end if end >= t0 else None
+
+    def settles(self, t: Instant) -> Instant:
+        """The first evaluation at which no tuple up to an instant is held any more."""
+        return self.windows.first_begun_after(t)[1]
 
     def between(self, t0: Instant, first: Instant, last: Instant) -> Iterator[Instant]:
         found: list[Instant] = []

@@ -56,7 +56,7 @@ def known_at_once(spec: WindowSpec) -> bool:
     """Whether a tuple's own stamp says when it enters and leaves."""
     if holds_all_at_once(spec):
         return True
-    return spec.measures == {Measure.TIME} and isinstance(spec.schedule, Periodic | Continuous)
+    return spec.measures == {Measure.TIME} and isinstance(spec.schedule, Periodic | Continuous | Calendar)
 
 
 def enters_at_once(spec: WindowSpec) -> bool:

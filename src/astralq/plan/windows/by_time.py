@@ -111,6 +111,7 @@ def _in_steps(window: WindowOf, stream: StreamTable) -> _Stay:
 
 def _at_instants(window: WindowOf, stream: StreamTable) -> _Stay:
     """An aperiodic schedule (000 D12): entry and exit are looked up in the list of evaluations."""
-    table, cut = Evaluations.of(window.spec, window.run, stream.rows), window.run.time_cut
+    table = Evaluations.of(window.spec, window.run, stream.rows, kept=bool(window.name))
+    cut = window.run.time_cut
     rows = table.entering(stream.rows.with_column("_v", col("t")), cut, "enter")
     return _Stay(table.leaving(rows, cut, "leave"), col("enter"), col("leave"))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from astralq.algebra.calendar import Calendar
 from astralq.algebra.schedules import Measure, TimeSchedule
 from astralq.algebra.scopes import Back, Bound, Linear, OfInstant, Scope
 from astralq.algebra.windows import WindowSpec
@@ -27,16 +28,17 @@ class Evaluations:
     assumed: bool = False  # which evaluations there are has to be measured first
 
     @staticmethod
-    def of(spec: WindowSpec, run: Run, tuples: Table) -> Evaluations:
+    def of(spec: WindowSpec, run: Run, tuples: Table, *, kept: bool = True) -> Evaluations:
         """Those that a run can see: from its first instant, before which there are no tuples, to its end; in an epoch
-        from the oldest tuple that is kept."""
+        where tuples are kept from the oldest of them. By the calendar, up to where all tuples have left."""
         assert isinstance(spec.schedule, TimeSchedule)
         first, assumed = run.first_instant, False
-        if run.state is not None:
+        if run.state is not None and kept:
             measured = run.measure(tuples.agg(F.min("t").alias("oldest")))
             oldest = None if measured is None else measured[0]["oldest"]
             first, assumed = first if oldest is None else min(first, oldest), measured is None
-        instants = spec.schedule.between(run.t0, first, run.end)
+        last = spec.schedule.settles(run.end) if isinstance(spec.schedule, Calendar) else run.end
+        instants = spec.schedule.between(run.t0, first, last)
         rows = [
             (e, _value(spec.scope, spec.scope.lo, e, run), _value(spec.scope, spec.scope.hi, e, run)) for e in instants
         ]
