@@ -23,7 +23,7 @@ QUERIES = {
         SELECT a, (SELECT sum(b) FROM S [ROWS 3]) AS m FROM S
         LEFT LOOKUP JOIN (VALUES (2, 'x'), (1, NULL)) AS t(k, n) ON a = k
         WHERE n IS NULL OR (a, b) IN (SELECT a, b FROM L)""",
-    "in descending order": "SELECT a, b, _n FROM D [ROWS 3]",
+    "in descending order": "SELECT a, b, _n AS place FROM D [ROWS 3]",
     "in a band, or alone": "SELECT x.a, y.b FROM S x FULL JOIN S y ON x.a = y.b WITHIN 2 MICROSECONDS",
     "beside groups": """
         ISTREAM(SELECT a, count(*) AS n, last(b) FILTER (WHERE b > 0) AS l FROM S [ROWS 4] GROUP BY ROLLUP (a)

@@ -26,7 +26,8 @@ class Given:
 
     @property
     def session(self) -> SparkSession:
-        return next(iter(self.frames.values())).sparkSession
+        frame = next(iter(self.frames.values()), None)  # a query of VALUES alone has none
+        return SparkSession.active() if frame is None else frame.sparkSession
 
     def prepare(self, query: Operator) -> dict[str, frozenset[str]]:
         """Checks the sources of a query; for each, which columns of a stamp its rows bring."""
