@@ -41,3 +41,19 @@ def test_a_window_reads_back_as_itself(text: str) -> None:
 def test_the_printer_says_what_has_no_form() -> None:
     with pytest.raises(PlanError, match="ISTREAM BY VALUE has no form in the query language"):
         print_script(S.spread()[WINDOWS[0][0]].istream(by_value=True).operator)
+
+
+@pytest.mark.parametrize(
+    "query",
+    [
+        "SELECT window_start, window_end, max(b) AS m FROM s [SESSION 3 SECONDS] GROUP BY window_start, window_end",
+        "SELECT window_end, max(b) AS n FROM s [SESSION 3 SECONDS] WHERE a > 1 GROUP BY window_end HAVING count(*) > 1",
+        "SELECT window_end FROM s [SESSION 3 SECONDS] GROUP BY window_end",
+        "SELECT a, window_start, max(b) AS m FROM s [PARTITION BY a SESSION 3 SECONDS] GROUP BY a",
+        "SELECT b, window_end, count(*) AS n FROM s [SESSION 3 SECONDS] GROUP BY b, window_end",
+    ],
+)
+def test_sessions_with_their_bounds_read_back_as_themselves(query: str) -> None:
+    declared = "CREATE STREAM s (a INT, b INT, ts TIMESTAMP) TIMESTAMP BY ts; "
+    op = read_script(f"{declared}{query}").queries[0].operator
+    assert read_back(op) == op

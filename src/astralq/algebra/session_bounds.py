@@ -45,6 +45,18 @@ def with_session_bounds(relation: Operator, window: Window) -> Operator:
     return Project(both, (*kept, (BOUNDS[0], Column(TIMESTAMP, BOUNDS[0])), (BOUNDS[1], end)))
 
 
+def without_session_bounds(op: Operator) -> GroupBy | None:
+    """The aggregation that `with_session_bounds` made an operator of; None if it made no such."""
+    if not (isinstance(op, Project) and isinstance(op.child, GroupBy)):
+        return None
+    both = op.child
+    windows = [w for w in both.child.walk() if isinstance(w, Window) and isinstance(w.spec.schedule, Sessions)]
+    if not windows or [name for name, _ in both.aggregates[-2:]] != [BOUNDS[0], _LAST]:
+        return None
+    plain = GroupBy(both.child, both.keys, both.aggregates[:-2], both.empty_row)
+    return plain if with_session_bounds(plain, windows[0]) == op else None
+
+
 def _ends(tuples: Operator) -> tuple[tuple[str, Aggregate], ...]:
     """The first and the last instant of tuples, as aggregates."""
     t = Column(TIMESTAMP, " _t" if "_t" in tuples.schema else "_t")

@@ -35,7 +35,7 @@ from astralq.algebra.relational import (
 )
 from astralq.algebra.schedules import Measure, Periodic
 from astralq.algebra.scopes import Back, OfInstant
-from astralq.algebra.session_bounds import BOUNDS
+from astralq.algebra.session_bounds import BOUNDS, without_session_bounds
 from astralq.algebra.sneeql import RowWindows, Scan, TimeWindows, WindowsProduct
 from astralq.algebra.sources import Origin, RelationSource, SensedSource, StartedAt, StreamSource
 from astralq.algebra.stream_ops import BandJoin, LookupJoin, Spread, StreamJoin, StreamProduct
@@ -93,6 +93,8 @@ class Printer:
             case Select():
                 self._regions(op)
                 return f"SELECT {_star(op.child)} FROM {self.item(op.child)} WHERE {op.condition}"
+            case Project() if (plain := without_session_bounds(op)) is not None:
+                return self._bounded(plain)
             case Project():
                 self._regions(op)
                 return f"SELECT {_items(op.items)} FROM {self.item(op.child)}"
@@ -184,11 +186,15 @@ class Printer:
         return " GROUP BY window_start"  # no key, but there is no row over nothing
 
     def _with_bounds(self, op: WindowBounds) -> str:
-        bounds, child = ", ".join(BOUNDS), op.child
-        if isinstance(child, GroupBy):
-            items = _items((*child.keys, *child.aggregates))
-            return f"SELECT {items}, {bounds} FROM {self.item(child.child)}{self._keys(child)}"
-        return f"SELECT *, {bounds} FROM {self.item(child)}"
+        if isinstance(op.child, GroupBy):
+            return self._bounded(op.child)
+        return f"SELECT *, {', '.join(BOUNDS)} FROM {self.item(op.child)}"
+
+    def _bounded(self, op: GroupBy) -> str:
+        """An aggregation with the bounds of its window."""
+        self._regions(op)
+        items = _items((*op.keys, *op.aggregates))
+        return f"SELECT {', '.join(filter(None, [items, *BOUNDS]))} FROM {self.item(op.child)}{self._keys(op)}"
 
     def _streamer(self, op: IStream | DStream | RStream) -> str:
         kind = {IStream: "ISTREAM", DStream: "DSTREAM", RStream: "RSTREAM"}[type(op)]
