@@ -43,9 +43,9 @@ from astralq.algebra.streamers import DStream, Identity, IStream, RStream
 from astralq.algebra.ticks import Tick
 from astralq.algebra.window_text import window_text
 from astralq.algebra.windows import Window, WindowSpec, range_
-from astralq.callables import PythonFunction
 from astralq.errors import PlanError
 from astralq.expr.nodes import Expr, Inside, literal_text, quoted
+from astralq.language.function_text import function_text
 from astralq.schema import STRING
 from astralq.space import Region
 from astralq.timeline import Duration, Instant, format_duration, format_instant
@@ -281,18 +281,6 @@ class Printer:
         text = f"CREATE REGION {quoted(region.name)} AS {literal_text(region.wkt, STRING)}"
         self._declare(f"region {region.name}", region, text)
 
-    def function(self, function: PythonFunction) -> None:
-        """Declares a function, before what uses it."""
-        if function.parameters is None or not function.path:
-            raise PlanError(
-                f"the function {function.name} was given in Python", hint="declare it with CREATE FUNCTION to print it"
-            )
-        kind = "AGGREGATE FUNCTION" if function.aggregate else "FUNCTION"
-        text = f"CREATE {kind} {quoted(function.name)} ({', '.join(map(str, function.parameters))})"
-        text += f" RETURNS {function.result} AS python {literal_text(function.path, STRING)}"
-        text += " DETERMINISTIC" if function.deterministic else ""
-        self._declare(f"function {function.name}", function, text)
-
     def _view(self, op: StartedAt) -> str:
         inner = self.query(op.child)
         name = f"view_{len(self.declarations) + 1}"
@@ -448,7 +436,7 @@ def print_script(operator: Operator, t0: Instant | None = None) -> str:
         printer.tick = ticks[0]
         lines.append(f"SET TICK {format_duration(ticks[0])}")
     for function in functions_of(operator):
-        printer.function(function)
+        printer._declare(f"function {function.name}", function, function_text(function))
     query = printer.query(operator)
     lines += printer.declarations
     if t0 is not None:
