@@ -10,7 +10,7 @@ from pyspark.sql import SparkSession
 from pyspark.sql import functions as F  # noqa: N812
 
 from astralq.callables import PythonFunction, from_arrow
-from astralq.errors import AstralError
+from astralq.errors import AstralError, PlanError
 from astralq.io.parquet import arrow_type, arrow_value
 from astralq.plan.sql_types import spark_type
 from astralq.space import Region
@@ -48,6 +48,9 @@ def _called(function: PythonFunction) -> Any:
     """A user's callable, row by row: its value, or the error that it comes to. Executors need this package for it."""
     import pyarrow as pa
 
+    if not hasattr(F, "arrow_udf"):
+        # Over pandas a whole number beside a NULL is a float, and NaN is NULL: answers would not be the model's.
+        raise PlanError(f"the Python function {function.name} needs Spark 4.1 or later", hint="use --engine model")
     function.prepared()  # what is wrong with it is told before anything runs
     type_ = pa.duration("us") if function.result.name == "INTERVAL" else arrow_type(function.result)
     prepared: list[Any] = []
@@ -89,9 +92,7 @@ def _over_pandas(f: Callable[..., Any], returns: str) -> Any:
     def converted(*columns: Any) -> Any:
         import pyarrow as pa
 
-        made = f(*map(pa.Array.from_pandas, columns))
-        return pa.Table.from_struct_array(made).to_pandas() if pa.types.is_struct(made.type) else made.to_pandas()
+        return f(*map(pa.Array.from_pandas, columns)).to_pandas()
 
-    result = pandas.DataFrame if returns.startswith("struct") else pandas.Series
-    converted.__annotations__ = {"columns": pandas.Series, "return": result}
+    converted.__annotations__ = {"columns": pandas.Series, "return": pandas.Series}
     return F.pandas_udf(converted, returns)
