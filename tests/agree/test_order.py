@@ -1,4 +1,4 @@
-"""ASOF JOIN on Spark against the model: the nearest of all, with values that are far out."""
+"""ORDER BY on Spark against the model: each type in both directions, NULLs first and last; and the nearest of all."""
 
 from __future__ import annotations
 
@@ -22,6 +22,16 @@ DATA: Data = {
         (0, -1, -0.5, Decimal(3), None, True, Instant(-(2**50))),
     ]
 }
+
+
+def test_every_type_is_ordered_in_both_directions(engine: Engine) -> None:
+    """The places of each order are attributes, so that one query shows them all."""
+    query = R
+    for name in R.operator.schema.names:
+        for k, end in enumerate((" DESC", " DESC NULLS FIRST", " NULLS LAST")):
+            query = query.order_by(f"{name}{end}").limit(None, rank=f"{name}{k}")
+    found = on_spark(engine, query, DATA, at=Instant(9))
+    assert same(found, on_model(query, DATA, at=Instant(9)))
 
 
 def test_the_nearest_is_the_last_before_and_the_first_after(engine: Engine) -> None:
