@@ -104,6 +104,13 @@ def test_a_continuous_query_refuses_functions_without_a_name_and_two_of_one_name
                         None, tmp_path)  # fmt: skip
 
 
+def test_a_continuous_query_refuses_an_attribute_with_the_name_of_positions(tmp_path: Path) -> None:
+    with pytest.raises(PlanError, match="an attribute is called _n") as raised:
+        ContinuousQuery("1", bound("SELECT _n, v FROM s"), None, tmp_path)
+    assert raised.value.hint == "give it another name: _n AS position"
+    ContinuousQuery("1", bound("SELECT _n AS position, v FROM s"), None, tmp_path)
+
+
 def test_a_loop_without_a_name_has_no_digest() -> None:
     loop = for_loop("1970-01-01", lambda t: t < 9, lambda t: Instant(t + 3), lambda t: t - 1, lambda t: t)
     with pytest.raises(UnnamedFunctionError):

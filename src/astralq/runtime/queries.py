@@ -7,12 +7,13 @@ from dataclasses import dataclass, field, fields, replace
 from functools import cached_property
 from pathlib import Path
 
+from astralq.algebra.answers import answer_columns
 from astralq.algebra.base import Operator
 from astralq.algebra.digest import is_later
 from astralq.algebra.domain import Domain, Floor
 from astralq.algebra.serialize import FunctionInPlanError, UnknownPlanError, dumps, loads
 from astralq.algebra.sneeql import Scan
-from astralq.algebra.sources import Origin, RelationSource, Source, Validity, sources_of
+from astralq.algebra.sources import POSITION, Origin, RelationSource, Source, Validity, sources_of
 from astralq.algebra.ticks import Tick
 from astralq.errors import PlanError
 from astralq.laws.optimize import optimize
@@ -38,11 +39,17 @@ class ContinuousQuery:
     rules: Sequence[Rule] = field(default=RULES, compare=False, repr=False)
 
     def __post_init__(self) -> None:
-        """State tables are named by digests, so every function in the query needs a name, and no two the same."""
+        """State tables are named by digests, so every function in the query needs a name, and no two the same. Answers
+        carry the position of each row."""
         named: dict[str, Operator] = {}
         for op in self.operator.walk():
             if named.setdefault(op.digest, op) != op:
                 raise PlanError(f"two functions in this query have one name:\n{op}", hint="give each a name of its own")
+        if any(a.name.lower() == POSITION.name for a in answer_columns(self.operator)):
+            raise PlanError(
+                f"an attribute is called {POSITION.name}, as the position of each row in a continuous answer is",
+                hint=f"give it another name: {POSITION.name} AS position",
+            )
 
     @cached_property
     def core(self) -> Operator:
