@@ -26,12 +26,12 @@ from astralq.expr.constants import SUFFIXED, date_constant, number, type_text
 from astralq.expr.filters import filtered
 from astralq.expr.functions import call, case
 from astralq.expr.lambdas import HIGHER, higher, lambda_of
-from astralq.expr.more_time import date_part
 from astralq.expr.nested import field_of
 from astralq.expr.nodes import Aggregate, Cast, Column, Expr, Lambda, Literal, Variable, inside
 from astralq.expr.operators import CONVERSIONS, OPERATORS
 from astralq.expr.python_functions import apply
 from astralq.expr.spellings import SPELLINGS, interval_of, with_backslash
+from astralq.expr.time_functions import date_part
 from astralq.expr.unused import KEYWORDS, PARTS, refuse_dropped_words, refuse_unused_parts
 from astralq.schema import (
     BINARY,

@@ -1,4 +1,4 @@
-"""Further functions of numbers, as Spark computes them; those of doubles may differ in the last digit."""
+"""Functions of numbers, as Spark computes them; those of doubles may differ in the last digit."""
 
 from __future__ import annotations
 
