@@ -8,6 +8,7 @@ answered alike become one rule: a set of classes of types for each argument, and
 from __future__ import annotations
 
 import json
+import math
 import re
 from collections import defaultdict
 from itertools import product
@@ -200,10 +201,16 @@ def rules(answers: Answers) -> list[tuple[list[str], str]]:
             for call in votes[best]:
                 left.pop(call)
             of_digits = "$" not in best and re.search(r"decimal\(\d", best)
-            if of_digits and any("decimal" in t for call in votes[best] for _, t in call):
+            slots = {(constant != "", t) for call in votes[best] for constant, t in call}
+            if of_digits and any("decimal" in t or (constant and t == "int") for constant, t in slots):
                 continue  # the digits of a result follow from those of the arguments by a rule that is not known here
             made += [(sets, _shorter(best)) for sets in _rectangles(votes[best], count)]
-    return made
+    return sorted(made, key=lambda rule: (len(rule[0]), *_size(rule[0])))  # the first one that fits is taken
+
+
+def _size(sets: list[str]) -> tuple[int, list[str]]:
+    """How many calls a rule takes: a narrow one goes before one that takes its calls, too."""
+    return math.prod(sum(len(SETS.get(part, (part,))) for part in text.split("|")) for text in sets), sets
 
 
 def _shorter(type_: str) -> str:
