@@ -1,6 +1,6 @@
 """How the tests run: hypothesis profiles, the marker `spark`, generated cases as items, one Spark session per process.
 
-200 repeatable examples per property by default, `--hypothesis-profile explore` for 5,000 new ones.
+150 repeatable examples per property by default, `--hypothesis-profile explore` for 5,000 new ones.
 """
 
 from __future__ import annotations
@@ -16,14 +16,14 @@ from astralq.spark import Engine, server
 from astralq.spark.session import SETTINGS, connected, is_remote, session
 
 _quiet = [HealthCheck.too_slow, HealthCheck.data_too_large, HealthCheck.filter_too_much]
-settings.register_profile("default", max_examples=200, deadline=None, derandomize=True, suppress_health_check=_quiet)
+settings.register_profile("default", max_examples=150, deadline=None, derandomize=True, suppress_health_check=_quiet)
 settings.register_profile("explore", max_examples=5000, deadline=None, suppress_health_check=_quiet)
 settings.load_profile("default")
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--scale", action="store_true", help="also what needs the machine for itself")
-    parser.addoption("--trials", type=int, default=32, help="how many generated queries both engines answer")
+    parser.addoption("--trials", type=int, default=24, help="how many generated queries both engines answer")
     parser.addoption("--connect", action="store_true", help="over Spark Connect: for tests of batch queries")
     parser.addoption("--remote", metavar="URL", help="over a Spark Connect server that is running: sc://host:port")
     parser.addoption("--seed", type=int, default=0, help="the first seed of generated queries")
@@ -110,7 +110,7 @@ TINY = {
 }
 ROOMY = {
     # Thousands of plans in one process: room for them, and no memory of those that are over.
-    "spark.driver.memory": "4g",
+    "spark.driver.memory": "6g",
     "spark.driver.extraJavaOptions": "-XX:+UseParallelGC",
     "spark.sql.ui.retainedExecutions": "1",
     "spark.ui.retainedJobs": "1",

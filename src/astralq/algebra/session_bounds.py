@@ -26,7 +26,7 @@ def with_session_bounds(relation: Operator, window: Window) -> Operator:
     >>> from astralq import session, stream
     >>> visits = stream("S", "k INT")[session("20 min").by("k")].aggregate("count(*) AS n", by="k").operator
     >>> with_session_bounds(visits, visits.child)
-    PROJECT k, n, window_start, _last_of_session + INTERVAL '20' MINUTE AS window_end
+    PROJECT k, n, window_start, _last_of_session + INTERVAL 20 MINUTES AS window_end
     └─ AGGREGATE count(*) AS n, min(_t) AS window_start, max(_t) AS _last_of_session BY k
        └─ WINDOW [PARTITION BY k SESSION 20 MINUTES]
           └─ STREAM S

@@ -24,7 +24,8 @@ def reversed_columns(value: Column, type_: Type) -> list[Column]:
         case "BOOLEAN":
             return [~value]
         case "FLOAT" | "DOUBLE":
-            return [~F.expr(f"isnan({value.text})"), -value]  # NaN is the greatest value, and its negative is NaN
+            # NaN is the greatest value, and its negative is NaN; Spark's isnan of NULL is false.
+            return [F.when(value.is_not_null(), ~F.expr(f"isnan({value.text})")), -value]
         case "STRING" | "BINARY":
             # Each byte as the digits of its complement; the end is behind them all, as a longer text comes first.
             digits = f"translate(hex({value.text}), '{_DIGITS}', '{_DIGITS[::-1]}')"
