@@ -311,7 +311,7 @@ def _round(_args: tuple[Type, ...], result: Type) -> Callable[..., Value]:
 define("round", (1, 2), _rounded, prepare=_round)
 
 
-def _real(f: Callable[..., float], outside: Callable[..., Value]) -> Callable[..., Value]:
+def of_doubles(f: Callable[..., float], outside: Callable[..., Value]) -> Callable[..., Value]:
     """A function of doubles; `outside` gives Spark's value where Python raises."""
 
     def apply(*values: float) -> Value:
@@ -323,7 +323,7 @@ def _real(f: Callable[..., float], outside: Callable[..., Value]) -> Callable[..
     return apply
 
 
-def _nan(*_: float) -> float:
+def not_a_number(*_: float) -> float:
     return math.nan
 
 
@@ -345,7 +345,7 @@ def _log(a: float, b: float | None) -> Value:
     """log(x), or log(base, x)."""
     if a <= 0 or (b is not None and b <= 0):
         return None
-    return math.log(a) if b is None else _real(lambda: math.log(b) / math.log(a), _nan)()
+    return math.log(a) if b is None else of_doubles(lambda: math.log(b) / math.log(a), not_a_number)()
 
 
 def _bits(args: tuple[Expr, ...]) -> Signature:
@@ -362,19 +362,19 @@ define("~", (1, 1), _bits, lambda a: ~a)
 
 _one = fixed(DOUBLE, to=DOUBLE)
 _two = fixed(DOUBLE, DOUBLE, to=DOUBLE)
-define("sqrt", (1, 1), _one, _real(math.sqrt, _nan))
-define("exp", (1, 1), _one, _real(math.exp, lambda _: math.inf))
+define("sqrt", (1, 1), _one, of_doubles(math.sqrt, not_a_number))
+define("exp", (1, 1), _one, of_doubles(math.exp, lambda _: math.inf))
 # Spark gives NULL, not an error, for the logarithm of what is not positive.
-define("ln", (1, 1), _one, lambda a: None if a <= 0 else _real(math.log, _nan)(a))
+define("ln", (1, 1), _one, lambda a: None if a <= 0 else of_doubles(math.log, not_a_number)(a))
 define("log", (1, 2), _two, lambda a, b=None: _log(a, b))
-define("log10", (1, 1), _one, lambda a: None if a <= 0 else _real(math.log10, _nan)(a))
+define("log10", (1, 1), _one, lambda a: None if a <= 0 else of_doubles(math.log10, not_a_number)(a))
 for _f in ("sin", "cos", "tan", "asin", "acos"):
-    define(_f, (1, 1), _one, _real(getattr(math, _f), _nan))
+    define(_f, (1, 1), _one, of_doubles(getattr(math, _f), not_a_number))
 define("atan", (1, 1), _one, math.atan)
 define("atan2", (2, 2), _two, lambda a, b: math.atan2(a + 0.0, b + 0.0))  # Spark has no negative zero here
 define("radians", (1, 1), _one, lambda a: a * 0.017453292519943295)  # Java's constants
 define("degrees", (1, 1), _one, lambda a: a * 57.29577951308232)
-define("power pow", (2, 2), _two, _real(_power, _power_outside))
+define("power pow", (2, 2), _two, of_doubles(_power, _power_outside))
 define("sign signum", (1, 1), _one, lambda a: a if a != a or a == 0 else math.copysign(1.0, a))
 define("pi", (0, 0), lambda _: ((), DOUBLE), lambda: math.pi)
 define("isnan", (1, 1), fixed(DOUBLE, to=BOOLEAN), lambda a: a is not None and a != a, sees_null=True)

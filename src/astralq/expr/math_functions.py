@@ -8,25 +8,11 @@ from typing import Any
 
 from astralq.datatypes import BIGINT, BOOLEAN, DOUBLE, INT, NULL, STRING, Type, Value
 from astralq.errors import EvaluationError, TypeMismatchError
-from astralq.expr import arithmetic  # noqa: F401  (its operators are tried)
+from astralq.expr.arithmetic import not_a_number, of_doubles
 from astralq.expr.functions import ALIASES, TABLE, Signature, define, fixed
 from astralq.expr.nodes import Expr
 
 _one = fixed(DOUBLE, to=DOUBLE)
-
-
-def _safe(f: Callable[..., float], outside: Callable[..., Value]) -> Callable[..., Value]:
-    def apply(*values: float) -> Value:
-        try:
-            return f(*values)
-        except (ValueError, OverflowError, ZeroDivisionError):
-            return outside(*values)
-
-    return apply
-
-
-def _nan(*_: float) -> float:
-    return math.nan
 
 
 def _try(name: str) -> None:
@@ -122,12 +108,12 @@ def _as_hex(value: Any) -> str:
 
 define("cbrt", (1, 1), _one, lambda a: math.copysign(math.cbrt(abs(a)), a))
 define("e", (0, 0), lambda _: ((), DOUBLE), lambda: math.e)
-define("expm1", (1, 1), _one, _safe(math.expm1, lambda _: math.inf))
-define("log1p", (1, 1), _one, lambda a: None if a <= -1 else _safe(math.log1p, _nan)(a))
-define("log2", (1, 1), _one, lambda a: None if a <= 0 else _safe(math.log2, _nan)(a))
+define("expm1", (1, 1), _one, of_doubles(math.expm1, lambda _: math.inf))
+define("log1p", (1, 1), _one, lambda a: None if a <= -1 else of_doubles(math.log1p, not_a_number)(a))
+define("log2", (1, 1), _one, lambda a: None if a <= 0 else of_doubles(math.log2, not_a_number)(a))
 define("hypot", (2, 2), fixed(DOUBLE, DOUBLE, to=DOUBLE), math.hypot)
-define("sinh", (1, 1), _one, _safe(math.sinh, lambda a: math.copysign(math.inf, a)))
-define("cosh", (1, 1), _one, _safe(math.cosh, lambda _: math.inf))
+define("sinh", (1, 1), _one, of_doubles(math.sinh, lambda a: math.copysign(math.inf, a)))
+define("cosh", (1, 1), _one, of_doubles(math.cosh, lambda _: math.inf))
 define("tanh", (1, 1), _one, math.tanh)
 define("rint", (1, 1), _one, _rint)
 define("factorial", (1, 1), fixed(INT, to=BIGINT), _factorial)
