@@ -48,6 +48,7 @@ def query_text(operator: Operator) -> str:
 def value_text(value: Value, type_: Type, clock: Clock) -> str:
     """A value in a label: a DOUBLE with six digits at most, an instant as on the axis.
 
+    >>> from astralq.datatypes import DOUBLE, TIMESTAMP
     >>> clock = Clock(Instant(0), Instant(9_000_000))
     >>> value_text(0.1 + 0.2, DOUBLE, clock), value_text(5_000_000, TIMESTAMP, clock)
     ('0.3', '5')

@@ -22,7 +22,8 @@ def applied(optimized: Optimized) -> list[str]:
     ...     print(line)
     1. select_through_window at SELECT v > 20
        σ_c(S[α, β, r]) ≡ (σ_c S)[α, β, r] (001 P5, P6; 000 P2, P3)
-       as rate and bounds of the window are times, or it keeps everything, or the condition is on its partition
+       as rate and bounds of the window are times, and not sessions; or it keeps everything; or the condition is
+       on its partition
        as the condition cannot fail: below the window it is computed on tuples that no state holds
        as no condition that stays above reads positions
        as nobody above looks at φ itself
