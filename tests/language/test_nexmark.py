@@ -11,6 +11,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
+import duckdb
 import pytest
 from pyspark.sql import SparkSession
 from typer.testing import CliRunner
@@ -22,8 +23,6 @@ from astralq.language import Statement, read_script
 from astralq.model import Change, StreamTuple, run
 from astralq.timeline import instant
 from tests.language.nexmark import ANSWERS
-
-duckdb = pytest.importorskip("duckdb")
 
 FOLDER = Path(__file__).parents[2] / "examples" / "nexmark"
 SCRIPT = FOLDER / "nexmark.aql"

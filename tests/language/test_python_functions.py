@@ -7,6 +7,7 @@ from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
+import numpy
 import pytest
 from typer.testing import CliRunner
 
@@ -135,7 +136,6 @@ def test_values_that_would_lose_something_are_refused(given: Any, type_: Type) -
 
 
 def test_numbers_of_numpy_are_taken_as_python_s() -> None:
-    numpy = pytest.importorskip("numpy")
     assert from_python(numpy.float64(1.5), DOUBLE) == 1.5
     assert from_python(numpy.int32(3), INT) == 3
 
