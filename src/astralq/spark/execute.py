@@ -40,8 +40,8 @@ from astralq.plan.table import (
 )
 from astralq.spark.columns import col, lit
 from astralq.spark.session import is_remote
+from astralq.spark.statements import NO_LIMIT, SHORTEST, Statement, named, statements, views
 
-_NO_LIMIT = 2**31 - 1
 DEEP = 40
 """Steps one over the other that are sent to a server at once; each is two messages, one in the other."""
 
@@ -86,10 +86,29 @@ class Execution:
 
     def frame(self, table: Table) -> DataFrame:
         """The DataFrame of a table; nothing is computed but what has to be written."""
+        # A server analyzes plans as a whole; there each node is a message.
+        inside = {} if is_remote(self.session) else statements(table, known=lambda t: t.digest in self._frames)
         for node in table.walk():
-            if node.digest not in self._frames:
-                self._frames[node.digest] = self._shallow(node, self._translated(node))
+            if node.digest not in inside:
+                self._add(node, inside)
         return self._frames[table.digest]
+
+    def _add(self, node: Table, inside: dict[str, int]) -> None:
+        """The DataFrame of a node whose children have theirs, or are said inside of its statement."""
+        if node.digest in self._frames:
+            return
+        said = [c for c in node.children if c.digest in inside]
+        if said and 1 + sum(inside[c.digest] for c in said) >= SHORTEST:
+            self._frames[node.digest] = self._stated(node, inside)
+            return
+        for child in said:
+            self._add(child, inside)
+        self._frames[node.digest] = self._shallow(node, self._translated(node))
+
+    def _stated(self, table: Table, inside: dict[str, int]) -> DataFrame:
+        with views() as view:
+            statement = Statement(inside, lambda leaf: view(self._of(leaf)), one_partition=self.one_partition)
+            return self.session.sql(statement.text(table))
 
     def _shallow(self, table: Table, df: DataFrame) -> DataFrame:
         """Spark Connect sends plans as nested messages, of which there may be a hundred one in the other: a plan that
@@ -142,7 +161,7 @@ class Execution:
             case Values() | Numbers():
                 return self._constants(table)
             case Select(child, items):
-                return self._of(child).selectExpr(*(_named(text, name) for name, text in items))
+                return self._of(child).selectExpr(*(named(text, name) for name, text in items))
             case Where(child, condition):
                 return self._of(child).where(condition)
             case Distinct(child):
@@ -192,7 +211,7 @@ class Execution:
         joins to be as large as a product, and what comes from memory to be endless. A limit that is never reached
         says otherwise.
         """
-        return df.coalesce(1).limit(_NO_LIMIT) if self.one_partition else df
+        return df.coalesce(1).limit(NO_LIMIT) if self.one_partition else df
 
     def _constants(self, table: Values | Numbers) -> DataFrame:
         if isinstance(table, Numbers):
@@ -261,10 +280,6 @@ def numbered(ordered: DataFrame, name: str) -> DataFrame:
     joined = placed.join(F.broadcast(first), F.col("_part") == F.col("_p"))
     place = F.col("_first") + F.col("_within").bitwiseAND((1 << 33) - 1)
     return joined.select(*ordered.columns, place.alias(name))
-
-
-def _named(text: str, name: str) -> str:
-    return name if text == name else f"{text} AS `{name.replace('`', '``')}`"
 
 
 def _level(session: SparkSession) -> StorageLevel:

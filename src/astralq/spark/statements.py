@@ -1,0 +1,132 @@
+"""A part of a plan as one SQL statement over views of its leaves.
+
+Spark analyzes a DataFrame again at each call, some four milliseconds each; a statement is parsed and analyzed once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from uuid import uuid4
+
+from pyspark.sql import DataFrame
+
+from astralq.plan.table import Aggregate, Distinct, Join, Select, Sort, Table, Union, Where
+
+NO_LIMIT = 2**31 - 1
+LONGEST = 40
+"""How many nodes a statement has at most: Spark's parser goes down into each."""
+SHORTEST = 4
+"""Fewer are as fast as so many calls: views have to be made and dropped."""
+
+_SAID = Select | Where | Distinct | Aggregate | Union | Join | Sort
+_JOINS = {"inner": "JOIN", "left": "LEFT JOIN", "cross": "CROSS JOIN"}
+
+
+def statements(root: Table, *, known: Callable[[Table], bool]) -> dict[str, int]:
+    """The nodes, by their digests, that are said inside of the statement of the node above them, with the number of
+    nodes that each one's text has: those that are read once, and whose frames are not known yet."""
+    readers: dict[str, list[Table]] = {}
+    once: dict[str, Table] = {}
+    for node in root.walk():
+        if node.digest not in once:
+            once[node.digest] = node
+            for child in node.children:
+                readers.setdefault(child.digest, []).append(node)
+    inside: dict[str, int] = {}
+    for digest, node in once.items():
+        above = readers.get(digest, [])
+        size = 1 + sum(inside.get(c.digest, 0) for c in node.children)
+        said = isinstance(node, _SAID) and len(above) == 1 and isinstance(above[0], _SAID)
+        if said and size < LONGEST and not known(node):
+            inside[digest] = size
+    return inside
+
+
+class Statement:
+    """The text of a node with all that is said inside of it; `leaf` names the views of the others."""
+
+    def __init__(self, inside: dict[str, int], leaf: Callable[[Table], str], *, one_partition: bool) -> None:
+        self._inside = inside
+        self._leaf = leaf
+        self._one_partition = one_partition
+
+    def text(self, table: Table) -> str:
+        match table:
+            case Select(child, items):
+                return f"SELECT {_list(items)}{self._from(child)}"
+            case Where():
+                return f"SELECT *{self._from(table, top=True)}"
+            case Distinct(child):
+                return f"SELECT DISTINCT *{self._from(child)}"
+            case Aggregate(child, keys, ()):
+                return f"SELECT DISTINCT {', '.join(keys)}{self._from(child)}"
+            case Aggregate(child, keys, items):
+                grouped = f"\nGROUP BY {', '.join(keys)}" if keys else ""
+                return f"SELECT {_list((*((k, k) for k in keys), *items))}{self._from(child)}{grouped}"
+            case Union(sides):
+                return self._gathered("\nUNION ALL\n".join(f"(SELECT *{self._from(s)})" for s in sides))
+            case Join():
+                return self._gathered(self._joined(table))
+            case Sort(child, by):
+                return f"SELECT *{self._from(child)}\n{'SORT' if self._one_partition else 'ORDER'} BY {', '.join(by)}"
+        raise AssertionError(table)
+
+    def _from(self, table: Table, *, top: bool = False) -> str:
+        """FROM and WHERE: conditions one after the other, the lowest first."""
+        conditions: list[str] = []
+        while isinstance(table, Where) and (top or table.digest in self._inside):
+            conditions.insert(0, f"({table.condition})")
+            table, top = table.child, False
+        # Without a name for the rows Spark reads WHERE (x) as one, with its column x.
+        where = f"\nWHERE {' AND '.join(conditions)}" if conditions else ""
+        return f"\nFROM {self._source(table)} AS _rows{where}"
+
+    def _source(self, table: Table) -> str:
+        return f"(\n{self.text(table)}\n)" if table.digest in self._inside else self._leaf(table)
+
+    def _joined(self, table: Join) -> str:
+        hint = ""
+        if self._one_partition:
+            # Neither side is sent anywhere: no broadcast, which would be a job of its own.
+            merges = table.by != "nested" and table.how != "cross"
+            hint = f"/*+ {'MERGE' if merges else 'SHUFFLE_REPLICATE_NL'}(_right) */ "
+        elif table.by == "broadcast":
+            hint = "/*+ BROADCAST(_right) */ "
+        on = "" if table.how == "cross" else f"\nON {table.on}"
+        left, right = self._source(table.left), self._source(table.right)
+        return f"SELECT {hint}*\nFROM {left} AS _left\n{_JOINS[table.how]} {right} AS _right{on}"
+
+    def _gathered(self, text: str) -> str:
+        """In one partition, where that is how it is computed (see `Execution`)."""
+        return f"SELECT /*+ COALESCE(1) */ * FROM (\n{text}\n)\nLIMIT {NO_LIMIT}" if self._one_partition else text
+
+
+def _list(items: tuple[tuple[str, str], ...]) -> str:
+    """One a line: when one fails, Spark shows the line."""
+    return ",\n".join(named(text, name) for name, text in items)
+
+
+def named(text: str, name: str) -> str:
+    return name if text == name else f"{text} AS `{name.replace('`', '``')}`"
+
+
+@contextmanager
+def views() -> Iterator[Callable[[DataFrame], str]]:
+    """Names DataFrames as views, for as long as a statement over them is analyzed."""
+    made: list[tuple[str, DataFrame]] = []
+
+    def view(df: DataFrame) -> str:
+        for name, known in made:
+            if known is df:
+                return name
+        name = f"astralq_{uuid4().hex}"
+        df.createOrReplaceTempView(name)
+        made.append((name, df))
+        return name
+
+    try:
+        yield view
+    finally:
+        for name, df in made:
+            df.sparkSession.catalog.dropTempView(name)

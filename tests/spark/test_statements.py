@@ -1,0 +1,118 @@
+"""A part of a plan as one SQL statement: the same rows as node by node, and nothing left behind."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from pyspark.sql import SparkSession
+
+from astralq.plan import functions as F  # noqa: N812
+from astralq.plan.columns import col, lit
+from astralq.plan.table import Materialize, Scan, Sort, Table
+from astralq.spark import Engine
+from astralq.spark.execute import Execution
+from astralq.spark.statements import LONGEST, Statement, statements
+from tests.spark.test_execute import Given, S, execution  # noqa: F401  (a fixture)
+
+OTHER = Scan("s", ("c0", "t")).select(col("c0").alias("k"), (col("t") * 10).alias("w"))
+LARGE = S.where(col("t") > 1).where(col("t") < 9).select("c0", (col("t") + 1).alias("u"))
+
+
+def ordered(table: Table, *by: str) -> Table:
+    return Sort(table, by)
+
+
+STATEMENTS: dict[str, tuple[Table, list[Any]]] = {
+    "conditions": (ordered(LARGE.where(col("u") > 3), "u"), [("a", 4)]),
+    "groups": (ordered(LARGE.group_by("c0").agg(F.max("u").alias("u")), "c0"), [("a", 4), ("{b}", 3)]),
+    "one row": (LARGE.select("u").where(col("u") > 0).agg(F.sum("u").alias("total")), [(7,)]),
+    "keys alone": (ordered(LARGE.group_by("c0").agg(), "c0"), [("a",), ("{b}",)]),
+    "distinct": (ordered(LARGE.select("c0").distinct(), "c0"), [("a",), ("{b}",)]),
+    "union": (ordered(LARGE.union(S.select("c0", col("t").alias("u"))), "u", "c0").select("u"), [1, 2, 3, 3, 4]),
+    "join": (
+        ordered(LARGE.join(OTHER, (col("c0") == col("k")) & (col("w") < 20)).select("u", "w"), "u"),
+        [(4, 10)],
+    ),
+    "left join": (
+        ordered(LARGE.join(OTHER, (col("c0") == col("k")) & (col("w") < 20), "left").select("u", "w"), "u"),
+        [(3, None), (4, 10)],
+    ),
+    "small side": (
+        ordered(LARGE.join(OTHER, col("u") * 10 == col("w"), broadcast=True).select("u"), "u"),
+        [(3,)],
+    ),
+    "pairs": (ordered(LARGE.pairs(OTHER, col("u") * 10 < col("w")).select("u", "w"), "u"), []),
+    "one row beside": (
+        ordered(LARGE.beside(S.agg(F.max("t").alias("last"))).select((col("u") + col("last")).alias("x")), "x"),
+        [(6,), (7,)],
+    ),
+    "a truth": (
+        ordered(LARGE.select("u", (col("u") > 3).alias("late")).where(col("late")).select("u"), "u"),
+        [(4,)],
+    ),
+    "elements": (
+        ordered(LARGE.select("u", F.explode(F.array(col("u"), lit(0))).alias("x")).where(col("x") > 3), "u"),
+        [(4, 4)],
+    ),
+    "texts": (
+        ordered(LARGE.select(lit("it's {x}\n").alias("a`b"), col("u")).where(col("u") > 3), "u"),
+        [("it's {x}\n", 4)],
+    ),
+}
+
+
+@pytest.mark.parametrize("name", STATEMENTS)
+def test_a_statement_is_answered_as_its_nodes_are(execution: Execution, name: str) -> None:  # noqa: F811
+    table, rows = STATEMENTS[name]
+    inside = statements(table, known=lambda _: False)
+    assert sum(inside.values()) >= 3, "the statement has several nodes"
+    found = [tuple(r) for r in execution.frame(table).collect()]
+    assert found == [r if isinstance(r, tuple) else (r,) for r in rows]
+
+
+def test_what_is_read_twice_is_a_leaf_of_both() -> None:
+    twice = S.where(col("t") > 1)
+    inside = statements(
+        twice.select("t").union(twice.select((col("t") + 1).alias("t"))).distinct(), known=lambda _: False
+    )
+    assert twice.digest not in inside
+    assert len(inside) == 3  # two selections and their union
+
+
+def test_what_is_materialized_is_no_part_of_a_statement() -> None:
+    kept = Materialize(S.where(col("t") > 1))
+    inside = statements(kept.select("t").where(col("t") > 2), known=lambda _: False)
+    assert list(inside.values()) == [1]
+
+
+def test_a_long_chain_becomes_several_statements(spark: SparkSession) -> None:
+    table: Table = S
+    for _ in range(3 * LONGEST):
+        table = table.select("c0", (col("t") + 1).alias("t"))
+    inside = statements(table, known=lambda _: False)
+    assert max(inside.values()) < LONGEST
+    given = Given({"s": spark.createDataFrame([("a", 1)], "c0 string, t bigint")}, spark)
+    assert Execution(given, spark).frame(table).collect()[0].t == 1 + 3 * LONGEST
+
+
+def test_conditions_stand_beside_what_is_selected_below_them() -> None:
+    table = S.where(col("t") > 1).where(col("t") < 9).select("c0")
+    said = Statement(statements(table, known=lambda _: False), lambda _: "s", one_partition=False).text(table)
+    assert said == "SELECT c0\nFROM s AS _rows\nWHERE ((t > 1)) AND ((t < 9))"
+
+
+def test_no_view_is_left_behind(spark: SparkSession, execution: Execution) -> None:  # noqa: F811
+    execution.frame(STATEMENTS["join"][0])
+    assert not [t.name for t in spark.catalog.listTables() if t.name.startswith("astralq_")]
+
+
+def test_a_cached_dataframe_stays_cached(spark: SparkSession) -> None:
+    rows = spark.sql("SELECT id AS v, timestamp_seconds(id) AS ts FROM range(3)").cache()
+    try:
+        engine = Engine(spark)
+        s = engine.stream_from(rows, timestamp="ts")
+        assert engine.run("SELECT count(*) AS n FROM s [TUMBLE 2 SECONDS]", s=s).count() > 0
+        assert rows.storageLevel.useMemory
+    finally:
+        rows.unpersist()
