@@ -19,7 +19,6 @@ from astralq.cli.answers import Question
 from astralq.cli.scripts import shown
 from astralq.errors import AstralError, DataError
 from astralq.io.files import described, find_files, read_sensor, read_sources
-from astralq.io.parquet import footers
 from astralq.io.reading import SUFFIXES
 from astralq.model import run, set_aside, state
 from astralq.model.run import observe
@@ -27,7 +26,7 @@ from astralq.model.sources import Sites, acquire
 from astralq.model.values import Values
 from astralq.printing.answers import Answer
 from astralq.schema import Attribute
-from astralq.timeline import EPOCH, BatchId, Instant
+from astralq.timeline import Instant
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -266,28 +265,9 @@ class SparkEngine:
 
 
 def _times_in_footers(question: Question) -> dict[tuple[str, Instant], Times]:
-    """What parquet files say of a query's streams without being read: rows, first and last timestamps.
+    from astralq.plan.sources.footers import times_in_footers
 
-    Only where every row is one tuple from the start on, and its timestamp is a plain column.
-    """
-    from astralq.plan.facts import Times
-
-    operator, t0 = question.statement.operator, question.statement.t0
-    start = EPOCH if t0 is None else t0
-    known: dict[tuple[str, Instant], Times] = {}
-    for op in operator.walk():
-        if not isinstance(op, StreamSource) or op.origin is None or op.unit is not None:
-            continue
-        if op.timestamp not in op.stored:  # stamped on arrival, or by an expression
-            continue
-        if op.origin.format != "parquet" or "://" in op.origin.path or op.batch_by is not None or op.batch_each_row:
-            continue
-        if op.has_heartbeats:
-            continue
-        said = footers(find_files(op.origin, question.folder, described(op)), str(op.timestamp))
-        if said is not None and start <= said.first:
-            known[op.name, start] = Times(BatchId(Instant(said.first), 0), Instant(said.last), said.rows)
-    return known
+    return times_in_footers(question.statement.operator, question.statement.t0, question.folder)
 
 
 def rows_in_footers(question: Question) -> dict[str, int]:

@@ -42,7 +42,8 @@ class Plan:
     reasons: tuple[tuple[str, str, str], ...] = ()  # operator, strategy, why
     set_aside: tuple[SetAside, ...] = ()
     rows: int | None = None  # how many rows are read, if that is known
-    observed: tuple[BatchId, Instant] | None = None  # of a batch run: from where to where
+    observed: tuple[BatchId, Instant] | None = None  # of a batch run: from where to where, if that is known
+    asks_times: bool = False  # whether it depends on times of sources that were not asked for
 
     @property
     def measurable(self) -> list[Table]:
@@ -94,6 +95,7 @@ def plan_epoch(run: Run, first: int, *, small: bool) -> Plan:
 
 
 def _plan(run: Run, answer: Table | None) -> Plan:
+    known = isinstance(run, BatchRun) and not run.choices.asks_times and run.knows_times
     return Plan(
         answer,
         run.one_partition,
@@ -102,8 +104,9 @@ def _plan(run: Run, answer: Table | None) -> Plan:
         functions(run.query),
         tuple(run.choices.reasons),
         tuple(run.set_aside()) if isinstance(run, BatchRun) else (),
-        None if run.rows >= MANY_ROWS else run.rows,
-        (run.start, run.end) if isinstance(run, BatchRun) else None,
+        None if run.expected_rows >= MANY_ROWS else run.expected_rows,
+        (run.start, run.end) if known else None,
+        run.choices.asks_times,
     )
 
 

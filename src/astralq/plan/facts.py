@@ -56,14 +56,27 @@ class Facts:
 
     stamps: Mapping[str, frozenset[str]] = field(default_factory=dict)  # of _t, _i, _n those that a source's rows have
     times: dict[tuple[str, Instant], Times] = field(default_factory=dict)  # by source and start
+    earlier: dict[tuple[str, Instant], Times] = field(default_factory=dict)  # the same in an earlier run
     ranges: dict[tuple[str, int], Range] = field(default_factory=dict)  # by source and place of the attribute
     measured: dict[str, list[Row]] = field(default_factory=dict)  # by digest of the table that was measured
     few_rows: int = FEW_ROWS
 
     @property
     def rows(self) -> dict[str, int]:
-        """How many rows sources have, of those of which it is known."""
-        return {name: t.rows + t.before for (name, _), t in self.times.items()}
+        """How many rows sources have, or had in an earlier run, of those of which it is known."""
+        return {name: t.rows + t.before for (name, _), t in {**self.earlier, **self.times}.items()}
+
+    def forget(self, source: str) -> None:
+        """What was learnt of a source does not hold any more: another one has its name."""
+        self.ranges = {key: r for key, r in self.ranges.items() if key[0] != source}
+        self.earlier = {key: t for key, t in self.earlier.items() if key[0] != source}
+
+    def is_guarded(self, source: Source, start: Instant) -> bool:
+        """Whether nothing is asked of a stream because no row was before the start in an earlier run: a plan fails
+        should that have changed, so that no row is ever left out without a word."""
+        earlier = self.earlier.get((source.name, start))
+        none_before = earlier is not None and not earlier.before
+        return isinstance(source, StreamSource) and none_before and (source.name, start) not in self.times
 
     def stamp(self, source: Source) -> Collection[str]:
         """The columns of a stamp that a source's rows bring; as long as nobody knows, those that it needs."""

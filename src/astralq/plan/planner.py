@@ -42,7 +42,7 @@ from astralq.plan.aggregate import common_panes
 from astralq.plan.aggregate.group_by import group_by, keep_panes, merged_panes
 from astralq.plan.aggregate.partials import Plan
 from astralq.plan.columns import col, lit
-from astralq.plan.encoding.batches import ALWAYS, le, literal, lt
+from astralq.plan.encoding.batches import le, literal, lt
 from astralq.plan.encoding.tables import RelationTable, StreamTable, WindowsTable
 from astralq.plan.operators import evaluations, joins, lookup, ordering, relational, sneeql, streamers, streams
 from astralq.plan.operators import past as domain
@@ -93,13 +93,7 @@ class Planner:
     @property
     def _looked_at(self) -> LookedAt:
         """Which states somebody looks at, as far as that is known."""
-        run = self.run
-        if run.since is not None:
-            return LookedAt(run.since)
-        first = run.looked_from
-        if self.from_start:
-            return LookedAt(first, also_start=True)
-        return LookedAt(Instant(ALWAYS if self.back is None else first - self.back))
+        return LookedAt(self.run, self.back, self.from_start and self.run.since is None)
 
     # Streams
 
@@ -117,11 +111,12 @@ class Planner:
         run = self.run
         match op:
             case StreamSource() | SensedSource():
-                scan = rows.bounded(op, run.scan(op), run.t0_or_none, run.until)
+                guarded = run.state is None and run.facts.is_guarded(op, run.t0)
+                scan = rows.bounded(op, run.scan(op), None if guarded else run.t0_or_none, run.until)
                 received = rows.received(op, scan)
                 if run.since is not None:  # what an older query has seen, whose state goes on here
                     received = replace(received, rows=received.rows.where(col("t") > run.since))
-                return streams.from_start(received, run.t0, run.until)
+                return streams.from_start(received, run.t0, run.until, guarded=guarded)
             case StartedAt():
                 inner = Planner(run.inside(op.child, op.t0)).stream(op.child)
                 return streams.from_start(inner, run.t0, run.until)

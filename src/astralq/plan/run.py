@@ -11,11 +11,23 @@ from functools import cached_property
 
 from astralq.algebra.base import Operator
 from astralq.algebra.bounds import WindowBounds
+from astralq.algebra.domain import Domain, LastBatchOf
 from astralq.algebra.observation import check_ends, first_observed
 from astralq.algebra.ordering import Limit, OrderBy
-from astralq.algebra.relational import Distinct, GroupBy, Join, Product, Project, Rename, Select
+from astralq.algebra.relational import (
+    Distinct,
+    GroupBy,
+    Join,
+    Product,
+    Project,
+    Rename,
+    Select,
+    SetOperation,
+    ValueSetOperation,
+)
 from astralq.algebra.set_aside import SetAside, before_start, sources_with_start, unmatched
 from astralq.algebra.sources import SensedSource, Source, StreamSource
+from astralq.algebra.stream_ops import BandJoin
 from astralq.algebra.streamers import DStream, IStream, RStream
 from astralq.algebra.ticks import Tick
 from astralq.algebra.windows import Window
@@ -44,6 +56,7 @@ class Choices:
 
     numbered: dict[StreamTable, StreamTable] = field(default_factory=dict)
     missing: dict[str, Table] = field(default_factory=dict)  # by digest
+    asks_times: bool = False  # whether the plan depends on times of sources that were not asked for
     reasons: list[tuple[str, str, str]] = field(default_factory=list)  # operator, strategy, reason
 
     def note(self, operator: str, strategy: str, reason: str) -> None:
@@ -82,9 +95,14 @@ class Run:
         raise NotImplementedError
 
     @property
+    def expected_rows(self) -> int:
+        """About how many, to choose by: of an earlier run, where nothing was asked in this one."""
+        return self.rows
+
+    @property
     def compares_all_pairs(self) -> bool:
         """Whether so few rows are read that each can be compared with every other one."""
-        return self.one_partition and self.rows <= FEW_PAIRS
+        return self.one_partition and self.expected_rows <= FEW_PAIRS
 
     @property
     def numbered(self) -> dict[StreamTable, StreamTable]:
@@ -203,17 +221,25 @@ class Run:
     def _times(self, *, sensed: bool = False) -> list[Times]:
         """What is known of the sources' timestamps from t0 on; of a plan without facts, nothing."""
         sources = timed_sources(self.query, sensed=sensed)
-        return [t for s in sources if (t := self.facts.times.get((s.name, self.t0))) is not None]
+        found = [t for s in sources if (t := self.facts.times.get((s.name, self.t0))) is not None]
+        self.choices.asks_times |= len(found) < len(sources)
+        return found
 
     # How it is cut into buckets
 
     @cached_property
+    def expected_interval(self) -> tuple[Instant, Instant]:
+        """About from where to where it looks at tuples, closed: what lies outside is put into the first or the last
+        bucket."""
+        return self.first_instant, max(self.end, self.first_instant)
+
+    @cached_property
     def time_cut(self) -> Cut:
-        return Cut.of(self.first_instant, max(self.end, self.first_instant))
+        return Cut.of(*self.expected_interval)
 
     @cached_property
     def position_cut(self) -> Cut:
-        return Cut.of(0, max(1, self.rows))
+        return Cut.of(0, max(1, self.expected_rows))
 
 
 @dataclass(frozen=True)
@@ -235,14 +261,37 @@ class BatchRun(Run):
         return sum(t.rows + t.before for t in times) + self._sensed_rows
 
     @property
+    def expected_rows(self) -> int:
+        sizes, sources = self.facts.rows, timed_sources(self.query, sensed=False)
+        if any((s.name, self.t0) not in self.facts.times and s.name not in sizes for s in sources):
+            return MANY_ROWS
+        return sum(sizes[s.name] for s in sources) + self._sensed_rows
+
+    @property
     def _sensed_rows(self) -> int:
         """How many measurements sensors give: one of each site at each tick from t0 to the end."""
         sensors = [op for op in self.query.walk() if isinstance(op, SensedSource)]
         return sum(((self.end - self.t0) // s.every + 1) * s.size for s in sensors)
 
+    @cached_property
+    def expected_interval(self) -> tuple[Instant, Instant]:
+        sources = {s.name for s in timed_sources(self.query, sensed=False)}
+        earlier = [t for (name, start), t in self.facts.earlier.items() if name in sources and start == self.t0]
+        firsts = [t.first.t for t in earlier if t.first is not None]
+        if self.knows_times or not firsts:
+            return super().expected_interval
+        first = min(firsts) if self.t0_or_none is None else self.t0
+        last = max(t.last for t in earlier if t.last is not None) if self.until is None else self.until
+        return first, max(first, last)
+
+    @property
+    def knows_times(self) -> bool:
+        """Whether all sources have said in this run when they begin and end."""
+        return all((s.name, self.t0) in self.facts.times for s in timed_sources(self.query, sensed=False))
+
     @property
     def one_partition(self) -> bool:
-        return self.rows <= self.facts.few_rows
+        return self.expected_rows <= self.facts.few_rows
 
     @cached_property
     def start(self) -> BatchId:
@@ -265,11 +314,12 @@ class BatchRun(Run):
         """Whether all that a query shows comes from tuples of streams, so that it is empty before the first one."""
         plain = (
             *(StreamSource, Select, Project, Rename, Distinct, OrderBy, Limit, WindowBounds),
-            *(Window, IStream, DStream, RStream, Join, Product),
+            *(Window, IStream, DStream, RStream, Join, Product, SetOperation, ValueSetOperation, BandJoin),
         )
         for op in self.query.walk():
             grouped = isinstance(op, GroupBy) and (bool(op.keys) or not op.empty_row)
-            if not grouped and not isinstance(op, plain):
+            looked_up = isinstance(op, Domain) and isinstance(op.transform_, LastBatchOf) and op.during is None
+            if not grouped and not looked_up and not isinstance(op, plain):
                 return False
         return True
 

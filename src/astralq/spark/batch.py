@@ -16,7 +16,7 @@ from astralq.laws.optimize import Optimized, optimize
 from astralq.laws.rule import Rule
 from astralq.laws.rules import RULES
 from astralq.plan.answer import Plan, plan_history, plan_state
-from astralq.plan.facts import FEW_ROWS, Facts, learn, measures
+from astralq.plan.facts import FEW_ROWS, Facts, learn, measures, started_sources, summed_columns
 from astralq.plan.run import BatchRun
 from astralq.spark.execute import Execution
 from astralq.spark.functions import register_functions
@@ -45,11 +45,22 @@ class Batch:
         given = Given(self.frames)
         self.facts.stamps = given.prepare(query)
         self.facts.few_rows = self.few_rows
-        ask([(lower(self.query), self.t0), (query, self.t0)], self.facts, Execution(given, given.session))
+        if not self._knows_enough():
+            ask([(lower(self.query), self.t0), (query, self.t0)], self.facts, Execution(given, given.session))
         self.optimize(self.facts.rows)
         self.execution = Execution(given, given.session, self.planned().one_partition)
         (plan,) = complete(lambda: [self.planned()], self.facts, self.execution)
         return plan
+
+    def _knows_enough(self) -> bool:
+        """Whether an earlier run has learnt all that a plan is chosen by. One that depends on when its sources begin
+        or end asks anew: rows may have been added since."""
+        assert self.optimized is not None
+        queries = [(lower(self.query), self.t0), (self.optimized.after, self.t0)]
+        starts = [found for query, t0 in queries for found in started_sources(query, t0)]
+        summed = [(source.name, place) for query, _ in queries for source, place in summed_columns(query)]
+        known = all(self.facts.is_guarded(*start) for start in starts) and all(s in self.facts.ranges for s in summed)
+        return known and not self.planned().asks_times
 
     def optimize(self, rows: Mapping[str, int] | None = None) -> Optimized:
         """The query after laws; once sizes are known, joins may be put in another order."""

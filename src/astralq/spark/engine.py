@@ -25,9 +25,9 @@ from astralq.expr.safety import can_fail
 from astralq.language.script import read_script
 from astralq.laws.optimize import rules_without
 from astralq.laws.shapes import expressions_below
-from astralq.plan.aggregate.limbs import Range
 from astralq.plan.explain import Explanation
 from astralq.plan.facts import FEW_ROWS, Facts, Times
+from astralq.plan.sources.footers import times_in_footers
 from astralq.plan.sql_types import spark_type
 from astralq.schema import Attribute, Location, Schema, parse_type
 from astralq.spark import server
@@ -93,7 +93,7 @@ class Engine:
         self.few_rows = few_rows
         self.rules = rules_without(without, laws=laws)
         self._frames: dict[str, DataFrame] = {}
-        self._ranges: dict[tuple[str, int], Range] = {}
+        self._learnt = Facts()  # of the DataFrames that are kept
         self._functions: dict[str, PythonFunction] = {}
 
     # Sources
@@ -162,8 +162,7 @@ class Engine:
 
     def _keep(self, df: DataFrame, schema: Schema, name: str) -> str:
         """Keeps a DataFrame under a name; one that is given again, as by a cell that runs twice, takes its place."""
-        for known in [k for k in self._ranges if k[0] == name]:
-            del self._ranges[known]
+        self._learnt.forget(name)
         widened = {
             a.name: F.col(f"`{a.name}`").cast(spark_type(a.type))
             for a, field in zip(schema, df.schema.fields, strict=True)
@@ -227,9 +226,10 @@ class Engine:
         operator, t0 = self._bound(query, given, start_at, dialect)
         moments = [None if m is None else instant(m) for m in (at, until)]
         # What is learnt of a DataFrame that the engine keeps is learnt once; others may be new ones each time.
-        kept = None if frames != self._frames else self._ranges
+        kept = None if frames != self._frames else self._learnt
         with self._declared(operator, frames, Path(folder)) as all_frames:
-            return self.answer(operator, all_frames, t0=t0, at=moments[0], until=moments[1], ranges=kept)
+            times = times_in_footers(operator, t0, Path(folder), frames)
+            return self.answer(operator, all_frames, t0=t0, at=moments[0], until=moments[1], learnt=kept, times=times)
 
     @contextmanager
     def _declared(
@@ -333,13 +333,14 @@ class Engine:
         t0: Instant | None = None,
         at: Instant | None = None,
         until: Instant | None = None,
-        ranges: dict[tuple[str, int], Range] | None = None,
+        learnt: Facts | None = None,
+        times: Mapping[tuple[str, Instant], Times] | None = None,
     ) -> DataFrame:
         """The answer to a bound query over the DataFrames of its sources.
 
         Rows that cannot be used, those before the start and changes '-' that find nothing, are counted in a warning.
         """
-        answered = self.answered(query, frames, t0=t0, at=at, until=until, ranges=ranges)
+        answered = self.answered(query, frames, t0=t0, at=at, until=until, learnt=learnt, times=times)
         for one in answered.plan.set_aside:
             warnings.warn(str(one), SetAsideWarning, stacklevel=3)
         return answered.df
@@ -352,15 +353,19 @@ class Engine:
         t0: Instant | None = None,
         at: Instant | None = None,
         until: Instant | None = None,
-        ranges: dict[tuple[str, int], Range] | None = None,
+        learnt: Facts | None = None,
         times: Mapping[tuple[str, Instant], Times] | None = None,
     ) -> Answered:
-        """The answer, and its plan; `times` is what is known of sources without reading them."""
+        """The answer, and its plan; `times` is what is known of sources without reading them, and `learnt` what was
+        learnt of the same DataFrames before, to which this run adds."""
         if at is not None and until is not None:
             raise PlanError("both a state and a history are asked for", hint="give either at or until")
-        facts = Facts(ranges={} if ranges is None else ranges, times=dict(times or {}))
+        facts = Facts(times=dict(times or {}))
+        if learnt is not None:
+            facts.ranges, facts.earlier = learnt.ranges, learnt.earlier
         batch = Batch(query, frames, t0, until, at, self.few_rows, facts, self.rules)
         plan = batch.plan()
+        facts.earlier.update(facts.times)
         assert batch.optimized is not None
         return Answered(batch.answer(plan), plan, batch.optimized, facts)
 

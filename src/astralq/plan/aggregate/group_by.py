@@ -256,7 +256,7 @@ class _Grouping:
         if not self.name:
             return layouts(aggregates, rows, self.run)
         new, assumed = ranges_of(aggregates, rows, self.run, below=self.op.child)
-        cut = integer_layouts(aggregates, self.run.rows)
+        cut = integer_layouts(aggregates, self.run.expected_rows)
         for k, range_ in new.items():
             traced = source_column(self.op.child, aggregates[k].args[0])
             source = f"{self.name} {k}" if traced is None else f"{traced[0].name} {traced[1]}"

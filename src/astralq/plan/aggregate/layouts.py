@@ -36,7 +36,7 @@ def layouts(
     `most` is how many rows there may be, if that is not how many the sources have.
     """
     ranges, assumed = ranges_of(aggregates, rows, run, below=below)
-    whole = integer_layouts(aggregates, run.rows if most is None else most)
+    whole = integer_layouts(aggregates, run.expected_rows if most is None else most)
     return Layouts({k: layout_of(aggregates[k], r) for k, r in ranges.items()} | whole, assumed)
 
 

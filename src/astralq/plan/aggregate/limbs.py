@@ -14,11 +14,10 @@ from typing import Any
 
 from astralq.plan import functions as F  # noqa: N812
 from astralq.plan.columns import Column, lit, long
+from astralq.plan.sources.stamps import CHANGED
 
 _GRIDS = (0, -8, -16, -24, -32, -40, -48, -53, -56, -60, -64, -72, -80, -96, -128, -192, -256, -512, -800, -1074)
 """Powers of two: a column's finest bit is looked for among these."""
-
-_CHANGED = "the values of a source have changed since it was given to the engine; give it again"
 
 _WIDE = 32
 _DIGITS_BEHIND = 16
@@ -54,7 +53,7 @@ class Layout:
             limbs.append(limb)
             rest = rest - times_power(limb.cast("double"), unit)
         # The layout was made for this column's values. Should they have changed since, that is told.
-        limbs[-1] = F.when(rest == 0, limbs[-1]).when(value.is_not_null(), F.raise_error(lit(_CHANGED)).cast("bigint"))
+        limbs[-1] = F.when(rest == 0, limbs[-1]).when(value.is_not_null(), F.raise_error(lit(CHANGED)).cast("bigint"))
         return limbs[::-1]
 
     def limb(self, value: Column, k: int) -> Column:

@@ -58,9 +58,9 @@ def numbered(stream: StreamTable, run: Run) -> StreamTable:
 
 def _placed(rows: Table, by: tuple[str, ...], run: Run) -> Table:
     """Rows with their places n; the first thing that they are ordered by is their instant t."""
-    if run.rows < RANGED:
+    if run.expected_rows < RANGED:
         return Index(rows, by, "n")
-    fine = Cut.of(run.first_instant, max(run.end, run.first_instant), FINE)
+    fine = Cut.of(*run.expected_interval, FINE)
     part = fine.bucket(col(by[0]))
     counted = run.measure(rows.select(part.alias("_bucket")).group_by("_bucket").agg(F.count(lit(1)).alias("_count")))
     if counted is None:

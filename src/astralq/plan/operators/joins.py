@@ -65,7 +65,8 @@ def pairs(
     if run.one_partition and (keys or run.compares_all_pairs):
         sides = [_prefixed(r, p) for r, p in ((left, "l_"), (right, "r_"))]
         return _meeting(left, right, sides, keys, condition, _overlap(left.one_batch), keyed=bool(keys))
-    levels = Levels(run.first_instant, max(1, run.end - run.first_instant + 1), 1 if keys else KEYLESS)
+    first, last = run.expected_interval
+    levels = Levels(first, last - first + 1, 1 if keys else KEYLESS)
     both = (levels.possible(left), levels.possible(right))
     needed = sorted({min(a, b) for a in both[0] for b in both[1]})
     sides = [levels.with_buckets(r, needed, p) for r, p in ((left, "l_"), (right, "r_"))]

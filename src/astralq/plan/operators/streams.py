@@ -13,6 +13,7 @@ from astralq.plan.encoding.numbering import numbered
 from astralq.plan.encoding.tables import StreamTable, attributes
 from astralq.plan.operators.expressions import Names, bounding_boxes, compiled, reads_position
 from astralq.plan.run import Run
+from astralq.plan.sources.stamps import CHANGED
 from astralq.plan.sql_types import spark_type
 from astralq.plan.table import Values
 from astralq.schema import Schema
@@ -64,9 +65,11 @@ def project(op: Project, stream: StreamTable, run: Run) -> StreamTable:
     return replace(stream, rows=rows, schema=op.schema, order=tuple(order.values()))
 
 
-def from_start(stream: StreamTable, t0: Instant, until: Instant | None) -> StreamTable:
-    """Tuples before t0 are ignored, and so are those after the end; positions begin there (000 D3)."""
-    rows = stream.rows.where(col("t") >= t0)
+def from_start(stream: StreamTable, t0: Instant, until: Instant | None, *, guarded: bool = False) -> StreamTable:
+    """Tuples before t0 are ignored, and so are those after the end; positions begin there (000 D3). `guarded`: there
+    should be none before t0, and one that is there is an error."""
+    seen = col("t") >= t0
+    rows = stream.rows.where(seen | F.raise_error(lit(CHANGED)).cast("boolean") if guarded else seen)
     if until is not None:
         rows = rows.where(col("t") <= until)
     return _plain(replace(stream, rows=rows))

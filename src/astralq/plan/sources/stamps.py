@@ -8,6 +8,9 @@ from astralq.plan.columns import Column, col, lit
 from astralq.schema import BOOLEAN
 from astralq.timeline import MAX_INSTANT, MIN_INSTANT
 
+CHANGED = "the rows of a source have changed since it was given to the engine; give it again"
+"""What is learnt of a source that an engine keeps is learnt once; a plan fails where it does not hold any more."""
+
 
 def failing(condition: Column, message: Column | str, value: Column) -> Column:
     """The value, or an error where the condition is true: bad data stop a run, they are never passed over."""

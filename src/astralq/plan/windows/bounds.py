@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from functools import cached_property
 
 from astralq.algebra.bounds import WindowBounds, bounds_at, evaluations_of, is_half_open
 from astralq.algebra.properties import Grid
@@ -20,7 +21,7 @@ from astralq.plan.encoding.tables import INTERVAL, RelationTable, attributes, in
 from astralq.plan.run import Run
 from astralq.plan.table import Table
 from astralq.plan.windows.arithmetic import quotient_down
-from astralq.timeline import Instant
+from astralq.timeline import Duration, Instant
 
 _NONE = F.array().cast("array<bigint>")
 
@@ -29,8 +30,18 @@ _NONE = F.array().cast("array<bigint>")
 class LookedAt:
     """Which states of a relation somebody looks at: from an instant on, and perhaps that at the query's start."""
 
-    first: Instant
+    run: Run
+    back: Duration | None  # how far before the run's start; None: nobody knows
     also_start: bool = False
+
+    @cached_property
+    def first(self) -> Instant:
+        """The instant; a run finds its start only where somebody asks for it."""
+        if self.run.since is not None:
+            return self.run.since
+        if self.also_start:
+            return self.run.looked_from
+        return Instant(ALWAYS if self.back is None else self.run.looked_from - self.back)
 
     def is_known_from(self, t0: Instant) -> bool:
         """Whether all of them are in one interval that has a beginning."""

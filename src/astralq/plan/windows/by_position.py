@@ -52,7 +52,7 @@ def by_position(window: WindowOf, stream: StreamTable, positions: Positions) -> 
         leave,
         append_only=is_landmark(scope.lo),
         pane_aligned=in_steps,
-        steps=run.rows // spec.schedule.every if in_steps and isinstance(spec.schedule, Periodic) else None,
+        steps=run.expected_rows // spec.schedule.every if in_steps and isinstance(spec.schedule, Periodic) else None,
     )
 
 

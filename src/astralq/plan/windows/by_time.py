@@ -78,8 +78,8 @@ def _separate_by(window: WindowOf, stream: StreamTable) -> tuple[str, ...] | Non
 
 def _steps(window: WindowOf) -> int | None:
     """About how many evaluations of a periodic schedule are in what a run looks at."""
-    schedule, run = window.spec.schedule, window.run
-    return (run.end - run.first_instant) // schedule.every + 2 if isinstance(schedule, Periodic) else None
+    schedule, (first, last) = window.spec.schedule, window.run.expected_interval
+    return (last - first) // schedule.every + 2 if isinstance(schedule, Periodic) else None
 
 
 def _width(lo: Back, hi: Back) -> int:

@@ -53,7 +53,7 @@ class Steps:
         assert isinstance(spec.schedule, Periodic)
         hi = window.linear(spec.scope.hi)
         evaluations = Linear(spec.schedule.every, spec.schedule.first + spec.delay)
-        small = run.rows // min(hi.slope, evaluations.slope) <= SMALL
+        small = run.expected_rows // min(hi.slope, evaluations.slope) <= SMALL
         parts, batch = list(positions.parts), positions.batch_columns
         # Often bounds and evaluations are the same positions, all found in one pass.
         own, after = _number(hi), _number(Linear(hi.slope, hi.offset + 1))

@@ -1,0 +1,116 @@
+"""What is learnt of a DataFrame that the engine keeps is learnt once, and nothing that has changed is passed over."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from pyspark.errors import PySparkException
+from pyspark.sql import SparkSession
+
+from astralq.algebra.set_aside import SetAsideWarning
+from astralq.spark import Engine
+from astralq.spark.execute import Execution
+
+HOURS = "RSTREAM(SELECT k, count(*) AS n FROM s [TUMBLE 10 SECONDS] GROUP BY k) EVERY 10 SECONDS"
+PLANNED_WITHOUT_TIMES = {
+    "filter": "SELECT k, v FROM s WHERE v > 1",
+    "aggregate": HOURS,
+    "exact sum": "RSTREAM(SELECT k, avg(v) AS m FROM s [TUMBLE 10 SECONDS] GROUP BY k) EVERY 10 SECONDS",
+    "window bounds": "ISTREAM(SELECT window_start, k, max(v) AS m FROM s [TUMBLE 10 SECONDS] GROUP BY window_start, k)",
+    "sessions": "ISTREAM(SELECT k, count(*) AS n FROM s [PARTITION BY k SESSION 5 SECONDS] GROUP BY k)",
+    "top": "ISTREAM(SELECT k, v FROM s [TUMBLE 10 SECONDS] ORDER BY v DESC LIMIT 1 PER k)",
+    "join": "ISTREAM(SELECT a.v, b.v AS w FROM s [RANGE 5 SECONDS] AS a JOIN s [RANGE 5 SECONDS] AS b ON a.k = b.k)",
+    "except": "ISTREAM(SELECT k FROM s [UNBOUNDED] EXCEPT SELECT k FROM s [RANGE 5 SECONDS])",
+    "last value": """
+        SELECT s.v, r.v AS w FROM s
+        LOOKUP JOIN (SELECT k, v FROM s [PARTITION BY k LAST ROW]) AS r ON s.k = r.k
+    """,
+}
+
+
+def grown(spark: SparkSession, path: Path, *rows: tuple[int, float, str]) -> None:
+    made = spark.createDataFrame(list(rows), "k int, v double, at string")
+    made.selectExpr("k", "v", "CAST(at AS TIMESTAMP) AS ts").coalesce(1).write.mode("append").parquet(str(path))
+
+
+@pytest.fixture
+def table(spark: SparkSession, tmp_path: Path) -> Path:
+    """A folder whose table Spark lists again each time it is named."""
+    path = tmp_path / "readings"
+    grown(spark, path, (1, 2.0, "2026-03-01 00:00:01"), (2, 4.5, "2026-03-01 00:00:12"))
+    return path
+
+
+@pytest.mark.parametrize("name", PLANNED_WITHOUT_TIMES)
+@pytest.mark.parametrize("few_rows", [0, 100], ids=["many", "few"])
+def test_a_second_run_asks_for_nothing_before_its_answer(
+    spark: SparkSession, table: Path, name: str, few_rows: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    engine = Engine(spark, few_rows=few_rows)
+    s = engine.stream_from(spark.read.parquet(str(table)), timestamp="ts")
+    first, query = "2026-03-01 00:01:00", PLANNED_WITHOUT_TIMES[name]
+    rows = engine.run(query, until=first, s=s).collect()
+    assert rows
+    monkeypatch.setattr(Execution, "measure", lambda *_: pytest.fail("something is measured"))
+    assert engine.run(query, until=first, s=s).collect() == rows
+
+
+def view_of(spark: SparkSession, path: Path) -> None:
+    """A table whose DataFrames see what is added."""
+    spark.sql("DROP TABLE IF EXISTS learnt_readings")
+    spark.sql(f"CREATE TABLE learnt_readings USING parquet LOCATION '{path}'")
+
+
+@pytest.fixture
+def growing(spark: SparkSession, table: Path) -> object:
+    view_of(spark, table)
+    yield table
+    spark.sql("DROP TABLE learnt_readings")
+
+
+def test_rows_that_are_added_are_answered(spark: SparkSession, growing: Path) -> None:
+    engine = Engine(spark)
+    s = engine.stream_from(spark.table("learnt_readings"), timestamp="ts")
+    assert engine.run(HOURS, until="2026-03-01 00:01:00", s=s).count() == 2
+    spark.sql("INSERT INTO learnt_readings VALUES (3, 1.0, TIMESTAMP '2026-03-01 00:00:41')")
+    assert engine.run(HOURS, until="2026-03-01 00:01:00", s=s).count() == 3
+
+
+def test_a_run_without_an_end_asks_anew_where_its_rows_end(spark: SparkSession, growing: Path) -> None:
+    engine = Engine(spark)
+    s = engine.stream_from(spark.table("learnt_readings"), timestamp="ts")
+    assert engine.run(HOURS, s=s).count() == 1
+    spark.sql("INSERT INTO learnt_readings VALUES (3, 1.0, TIMESTAMP '2026-03-01 00:00:41')")
+    assert engine.run(HOURS, s=s).count() == 2
+
+
+def test_a_row_before_the_start_that_was_not_there_is_an_error(spark: SparkSession, growing: Path) -> None:
+    engine = Engine(spark)
+    s = engine.stream_from(spark.table("learnt_readings"), timestamp="ts")
+    assert engine.run(HOURS, until="2026-03-01 00:01:00", s=s).count() == 2
+    spark.sql("INSERT INTO learnt_readings VALUES (3, 1.0, TIMESTAMP '1969-03-01 00:00:41')")
+    with pytest.raises(PySparkException, match="have changed since it was given to the engine; give it again"):
+        engine.run(HOURS, until="2026-03-01 00:01:00", s=s).collect()
+    again = engine.stream_from(spark.table("learnt_readings"), timestamp="ts")
+    with pytest.warns(SetAsideWarning, match="1 tuple"):
+        assert engine.run(HOURS, until="2026-03-01 00:01:00", s=again).count() == 2
+
+
+def test_rows_before_the_start_are_counted_in_each_run(spark: SparkSession, table: Path) -> None:
+    engine = Engine(spark)
+    s = engine.stream_from(spark.read.parquet(str(table)), timestamp="ts")
+    for _ in range(2):
+        with pytest.warns(SetAsideWarning, match="1 tuple"):
+            found = engine.run(HOURS, start_at="2026-03-01 00:00:10", until="2026-03-01 00:01:00", s=s)
+        assert found.count() == 1
+
+
+def test_a_name_that_is_given_again_is_learnt_again(spark: SparkSession, table: Path) -> None:
+    engine = Engine(spark)
+    s = engine.stream_from(spark.read.parquet(str(table)), timestamp="ts", name="readings")
+    assert engine.run(HOURS, until="2026-03-01 00:01:00", s=s).count() == 2
+    other = spark.sql("SELECT 1 AS k, 0.1D AS v, TIMESTAMP '1969-01-01' AS ts")
+    s = engine.stream_from(other, timestamp="ts", name="readings")
+    with pytest.warns(SetAsideWarning, match="1 tuple"):
+        assert engine.run(HOURS, until="2026-03-01 00:01:00", s=s).count() == 0
