@@ -12,6 +12,9 @@ from tests.language.support import bound
 
 SIDES = [
     ("SELECT k FROM s [UNBOUNDED]", "SELECT k FROM u [RANGE 5 SECONDS]"),
+    ("SELECT k FROM s [UNBOUNDED]", "SELECT k FROM s [RANGE 2 SECONDS]"),
+    ("SELECT k FROM s [UNBOUNDED]", "SELECT k FROM u [TUMBLE 3 SECONDS]"),
+    ("SELECT k FROM s [UNBOUNDED]", "SELECT k FROM u [UNBOUNDED]"),
     ("SELECT k FROM s [RANGE 7 SECONDS]", "SELECT k FROM u [RANGE 5 SECONDS]"),
     ("SELECT k, v FROM s [ROWS 3]", "SELECT k, w FROM u [ROWS 4]"),
     ("SELECT k FROM b [LAST BATCH]", "SELECT k FROM u [ROWS 4]"),

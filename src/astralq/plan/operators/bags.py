@@ -34,7 +34,33 @@ def bag_operation(op: ValueSetOperation, left: RelationTable, right: RelationTab
         sides = [by_value(f.rows, op.schema, one_batch=f.one_batch) for f in (left, right)]
         matches = same_values(sides[0], sides[1], run)
         return intersection(matches) if op.how is SetKind.INTERSECT else difference(matches)
+    if op.how is SetKind.EXCEPT and left.append_only and left.one_batch:
+        return _gaps(op, left, right)
     return _swept(op, left, right)
+
+
+def _gaps(op: ValueSetOperation, left: RelationTable, right: RelationTable) -> RelationTable:
+    """EXCEPT of a side that nothing leaves: a value is there from its first row on, but where the right side has it.
+
+    The first row counts as an interval of no length, so that in the order of their beginnings each gap is between the
+    latest end so far and the next beginning: one pass over the right side's rows, none of them taken apart.
+    """
+    values = attributes(op.schema)
+    first = left.rows.group_by(*columns(values)).agg(F.min("ft").alias("at"))
+    mine = first.select(*columns(values), "at", col("at").alias("tt"), lit(True).alias("mine"))
+    held = right.rows.where(col("ft") < col("tt"))
+    theirs = held.select(*columns(values), col("ft").alias("at"), "tt", lit(False).alias("mine"))
+    in_turn = Window.partition_by(*columns(values)).order_by("at")
+    so_far = in_turn.rows(None, 0)
+    gaps = mine.union(theirs).select(
+        *columns(values),
+        F.max("tt").over(so_far).alias("ft"),
+        F.max("mine").over(so_far).alias("_there"),
+        F.coalesce(F.lead("at").over(in_turn), lit(NEVER)).alias("tt"),
+    )
+    rows = gaps.where(col("_there") & (col("ft") < col("tt"))).select(*columns(values), "ft", "tt")
+    unseen = left.unseen or right.unseen
+    return RelationTable(rows, op.schema, tuple(Key(c) for c in values), one_batch=True, unseen=unseen)
 
 
 def _swept(op: ValueSetOperation, left: RelationTable, right: RelationTable) -> RelationTable:
