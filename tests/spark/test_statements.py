@@ -102,6 +102,24 @@ def test_conditions_stand_beside_what_is_selected_below_them() -> None:
     assert said == "SELECT c0\nFROM s AS _rows\nWHERE ((t > 1)) AND ((t < 9))"
 
 
+def test_a_selection_of_which_nothing_is_read_is_left_out() -> None:
+    table = S.select("c0", "t", col("t").alias("st")).where(col("t") < 9).select("c0").select("c0", lit(1).alias("x"))
+    said = Statement(statements(table, known=lambda _: False), lambda _: "s", one_partition=False).text(table)
+    assert said == "SELECT c0,\n1 AS `x`\nFROM s AS _rows\nWHERE ((t < 9))"
+
+
+def test_a_selection_that_makes_rows_stays() -> None:
+    table = S.select("t", F.explode(F.array(lit(1), lit(2))).alias("x")).select("t").select((col("t") + 1).alias("u"))
+    said = Statement(statements(table, known=lambda _: False), lambda _: "s", one_partition=False).text(table)
+    assert "explode" in said
+
+
+def test_a_selection_that_makes_what_a_condition_reads_stays() -> None:
+    table = S.select("c0", (col("t") + 1).alias("t")).where(col("t") < 9).select("c0")
+    said = Statement(statements(table, known=lambda _: False), lambda _: "s", one_partition=False).text(table)
+    assert "(t + 1) AS `t`" in said
+
+
 def test_no_view_is_left_behind(spark: SparkSession, execution: Execution) -> None:  # noqa: F811
     execution.frame(STATEMENTS["join"][0])
     assert not [t.name for t in spark.catalog.listTables() if t.name.startswith("astralq_")]

@@ -36,31 +36,38 @@ class Batch:
     few_rows: int = FEW_ROWS
     facts: Facts = field(default_factory=Facts)
     rules: Sequence[Rule] = RULES
+    given: Given | None = None  # the same frames, where they were prepared before
     optimized: Optimized | None = None  # the query of the last plan
     execution: Execution | None = None  # of the last plan
 
     def plan(self) -> Plan:
         """The plan of the answer; what it has to know of the data is asked for first."""
         query = self.optimize().after
-        given = Given(self.frames)
+        given = self.given or Given(self.frames)
         self.facts.stamps = given.prepare(query)
         self.facts.few_rows = self.few_rows
-        if not self._knows_enough():
+        plan = self._known_plan()
+        if plan is None:
             ask([(lower(self.query), self.t0), (query, self.t0)], self.facts, Execution(given, given.session))
-        self.optimize(self.facts.rows)
-        self.execution = Execution(given, given.session, self.planned().one_partition)
-        (plan,) = complete(lambda: [self.planned()], self.facts, self.execution)
+            self.optimize(self.facts.rows)
+            plan = self.planned()
+        self.execution = Execution(given, given.session, plan.one_partition)
+        (plan,) = complete(lambda: [self.planned()], self.facts, self.execution, [plan])
         return plan
 
-    def _knows_enough(self) -> bool:
-        """Whether an earlier run has learnt all that a plan is chosen by. One that depends on when its sources begin
-        or end asks anew: rows may have been added since."""
+    def _known_plan(self) -> Plan | None:
+        """The plan, where an earlier run has learnt all that it is chosen by. One that depends on when its sources
+        begin or end asks anew: rows may have been added since."""
         assert self.optimized is not None
         queries = [(lower(self.query), self.t0), (self.optimized.after, self.t0)]
         starts = [found for query, t0 in queries for found in started_sources(query, t0)]
         summed = [(source.name, place) for query, _ in queries for source, place in summed_columns(query)]
         known = all(self.facts.is_guarded(*start) for start in starts) and all(s in self.facts.ranges for s in summed)
-        return known and not self.planned().asks_times
+        if not known:
+            return None
+        self.optimize(self.facts.rows)
+        plan = self.planned()
+        return None if plan.asks_times else plan
 
     def optimize(self, rows: Mapping[str, int] | None = None) -> Optimized:
         """The query after laws; once sizes are known, joins may be put in another order."""
@@ -100,10 +107,12 @@ def ask(queries: Sequence[tuple[Operator, Instant | None]], facts: Facts, execut
         learn(facts, one, rows[0])
 
 
-def complete(planned: Callable[[], list[Plan]], facts: Facts, execution: Execution) -> list[Plan]:
+def complete(
+    planned: Callable[[], list[Plan]], facts: Facts, execution: Execution, plans: list[Plan] | None = None
+) -> list[Plan]:
     """Plans that can be carried out: as long as something is missing, it is measured, and the plans are made again."""
+    plans = plans or planned()
     while True:
-        plans = planned()
         for plan in plans:
             register_functions(execution.session, plan.functions)
         if not any(plan.missing for plan in plans):
@@ -112,6 +121,7 @@ def complete(planned: Callable[[], list[Plan]], facts: Facts, execution: Executi
         assert asked, "a plan waits for something that cannot be measured"
         for digest, rows in zip(asked, execution.measure(list(asked.values())), strict=True):
             facts.measured[digest] = rows
+        plans = planned()
 
 
 def last_instants(sources: Sequence[RelationSource], frames: Mapping[str, DataFrame], t0: Instant) -> list[Instant]:

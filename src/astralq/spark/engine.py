@@ -35,6 +35,7 @@ from astralq.spark.answers import Answered
 from astralq.spark.batch import Batch
 from astralq.spark.session import use_this_python
 from astralq.spark.sources.declared import declared_frames, translated_source_errors
+from astralq.spark.sources.given import Given
 from astralq.spark.together import Together
 from astralq.timeline import Instant, instant
 
@@ -93,6 +94,7 @@ class Engine:
         self.few_rows = few_rows
         self.rules = rules_without(without, laws=laws)
         self._frames: dict[str, DataFrame] = {}
+        self._given = Given(self._frames)
         self._learnt = Facts()  # of the DataFrames that are kept
         self._functions: dict[str, PythonFunction] = {}
 
@@ -163,6 +165,7 @@ class Engine:
     def _keep(self, df: DataFrame, schema: Schema, name: str) -> str:
         """Keeps a DataFrame under a name; one that is given again, as by a cell that runs twice, takes its place."""
         self._learnt.forget(name)
+        self._given = Given(self._frames)
         widened = {
             a.name: F.col(f"`{a.name}`").cast(spark_type(a.type))
             for a, field in zip(schema, df.schema.fields, strict=True)
@@ -363,7 +366,8 @@ class Engine:
         facts = Facts(times=dict(times or {}))
         if learnt is not None:
             facts.ranges, facts.earlier = learnt.ranges, learnt.earlier
-        batch = Batch(query, frames, t0, until, at, self.few_rows, facts, self.rules)
+        given = None if learnt is None else self._given
+        batch = Batch(query, frames, t0, until, at, self.few_rows, facts, self.rules, given)
         plan = batch.plan()
         facts.earlier.update(facts.times)
         assert batch.optimized is not None

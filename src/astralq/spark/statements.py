@@ -5,7 +5,8 @@ Spark analyzes a DataFrame again at each call, some four milliseconds each; a st
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+import re
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from uuid import uuid4
 
@@ -19,6 +20,8 @@ LONGEST = 40
 SHORTEST = 4
 """Fewer are as fast as so many calls: views have to be made and dropped."""
 
+Items = tuple[tuple[str, str], ...]
+_WORD = re.compile(r"\w+")
 _SAID = Select | Where | Distinct | Aggregate | Union | Join | Sort
 _JOINS = {"inner": "JOIN", "left": "LEFT JOIN", "cross": "CROSS JOIN"}
 
@@ -54,16 +57,17 @@ class Statement:
     def text(self, table: Table) -> str:
         match table:
             case Select(child, items):
-                return f"SELECT {_list(items)}{self._from(child)}"
+                return f"SELECT {_list(items)}{self._from(child, items)}"
             case Where():
                 return f"SELECT *{self._from(table, top=True)}"
             case Distinct(child):
                 return f"SELECT DISTINCT *{self._from(child)}"
             case Aggregate(child, keys, ()):
-                return f"SELECT DISTINCT {', '.join(keys)}{self._from(child)}"
+                return f"SELECT DISTINCT {', '.join(keys)}{self._from(child, tuple((k, k) for k in keys))}"
             case Aggregate(child, keys, items):
                 grouped = f"\nGROUP BY {', '.join(keys)}" if keys else ""
-                return f"SELECT {_list((*((k, k) for k in keys), *items))}{self._from(child)}{grouped}"
+                items = (*((k, k) for k in keys), *items)
+                return f"SELECT {_list(items)}{self._from(child, items)}{grouped}"
             case Union(sides):
                 return self._gathered("\nUNION ALL\n".join(f"(SELECT *{self._from(s)})" for s in sides))
             case Join():
@@ -72,11 +76,18 @@ class Statement:
                 return f"SELECT *{self._from(child)}\n{'SORT' if self._one_partition else 'ORDER'} BY {', '.join(by)}"
         raise AssertionError(table)
 
-    def _from(self, table: Table, *, top: bool = False) -> str:
-        """FROM and WHERE: conditions one after the other, the lowest first."""
+    def _from(self, table: Table, items: Items | None = None, *, top: bool = False) -> str:
+        """FROM and WHERE: conditions one after the other, the lowest first. A selection below that makes nothing of
+        what is read here, by items and conditions, is left out; without items all is read."""
         conditions: list[str] = []
-        while isinstance(table, Where) and (top or table.digest in self._inside):
-            conditions.insert(0, f"({table.condition})")
+        read = None if items is None else _words(text for _, text in items)
+        while top or table.digest in self._inside:
+            if isinstance(table, Where):
+                conditions.insert(0, f"({table.condition})")
+                if read is not None:
+                    read |= _words([table.condition])
+            elif read is None or not isinstance(table, Select) or not _is_passed(table, read):
+                break
             table, top = table.child, False
         # Without a name for the rows Spark reads WHERE (x) as one, with its column x.
         where = f"\nWHERE {' AND '.join(conditions)}" if conditions else ""
@@ -102,7 +113,18 @@ class Statement:
         return f"SELECT /*+ COALESCE(1) */ * FROM (\n{text}\n)\nLIMIT {NO_LIMIT}" if self._one_partition else text
 
 
-def _list(items: tuple[tuple[str, str], ...]) -> str:
+def _words(texts: Iterable[str]) -> set[str]:
+    """All that may be names of columns in some texts, and more."""
+    return {word.lower() for text in texts for word in _WORD.findall(text)}
+
+
+def _is_passed(table: Select, read: set[str]) -> bool:
+    """Whether a selection makes none of the columns that are read, and neither more nor fewer rows."""
+    made = [(name, text) for name, text in table.items if name != text]
+    return not any(name.lower() in read or "explode(" in text for name, text in made)
+
+
+def _list(items: Items) -> str:
     """One a line: when one fails, Spark shows the line."""
     return ",\n".join(named(text, name) for name, text in items)
 

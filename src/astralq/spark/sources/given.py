@@ -22,7 +22,7 @@ class Given:
 
     frames: Mapping[str, DataFrame]
     _named: dict[str, DataFrame] = field(default_factory=dict)
-    _stamps: dict[Source, frozenset[str]] = field(default_factory=dict)
+    _prepared: dict[Source, tuple[frozenset[str], DataFrame]] = field(default_factory=dict)
 
     @property
     def session(self) -> SparkSession:
@@ -34,9 +34,9 @@ class Given:
         stamps = {}
         for op in query.walk():
             if isinstance(op, StreamSource | SensedSource | RelationSource) and op.name not in stamps:
-                if op not in self._stamps:
-                    self._stamps[op] = self._prepared(op)
-                stamps[op.name] = self._stamps[op]
+                if op not in self._prepared:
+                    self._prepared[op] = self._prepare(op)
+                stamps[op.name], self._named[op.name] = self._prepared[op]
         return stamps
 
     def rows(self, name: str) -> DataFrame:
@@ -55,7 +55,7 @@ class Given:
             return df
         return completed(source, df, lit(f"the DataFrame for {source.name}"))
 
-    def _prepared(self, source: Source) -> frozenset[str]:
+    def _prepare(self, source: Source) -> tuple[frozenset[str], DataFrame]:
         if source.name not in self.frames:
             raise DataError(f"there are no data for the source {source.name!r}", hint=nearest(source.name, self.frames))
         df = self._completed(source, self.frames[source.name])
@@ -79,5 +79,5 @@ class Given:
             col(f"`{there[a.name.lower()]}`").cast(spark_type(a.type)).alias(f"c{k}")
             for k, a in enumerate(source.declared)
         ]
-        self._named[source.name] = df.select(*named, *(col(f"`{c}`").alias(c.lower()) for c in stamp))
-        return frozenset(c.lower() for c in stamp)
+        rows = df.select(*named, *(col(f"`{c}`").alias(c.lower()) for c in stamp))
+        return frozenset(c.lower() for c in stamp), rows
