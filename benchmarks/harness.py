@@ -15,6 +15,9 @@ from astralq.timeline import format_instant
 from benchmarks.case import Case
 
 ROUNDS = 3
+WARM = 4.0
+"""Seconds that both sides are run before anything counts, if a round is shorter: Java compiles what plans a query only
+after some hundred calls."""
 PATIENCE = 60.0
 """Seconds; what takes longer is not run again."""
 
@@ -113,8 +116,8 @@ def engine_of(spark: SparkSession) -> Any:
 
 
 def measure(spark: SparkSession, case: Case, rows: int, engine: Callable[[SparkSession], Any] = engine_of) -> Result:
-    """Runs a case: all once to warm up Java, the floor first, which brings the files into memory; then ours and the
-    peer in turn."""
+    """Runs a case: some seconds to warm up Java, the floor first, which brings the files into memory; then ours and
+    the peer in turn."""
     rows = max(1, rows // case.one_of)
     data = {name: dataset.read(spark, rows) for name, dataset in case.streams.items()}
     running = engine(spark)
@@ -152,10 +155,21 @@ def measure(spark: SparkSession, case: Case, rows: int, engine: Callable[[SparkS
     both = (result.ours, result.peer)
     for side in both:
         side.answer = checked(_frame(spark, case, side.frame()))
-    for k, side in enumerate((result.floor, *both, *(result.floor,) * ROUNDS, *both * ROUNDS)):
+
+    def run(side: Side, *, warming_up: bool = False) -> None:
         # What one run keeps in memory must not help the next.
         spark.catalog.clearCache()
-        side.run(warming_up=k < 3)
+        side.run(warming_up=warming_up)
+
+    begin = time.perf_counter()
+    run(result.floor, warming_up=True)
+    while True:
+        for side in both:
+            run(side, warming_up=True)
+        if time.perf_counter() - begin > WARM:
+            break
+    for side in (*(result.floor,) * ROUNDS, *both * ROUNDS):
+        run(side)
     return result
 
 
