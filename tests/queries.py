@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cache
+from typing import TypeVar
 
 from hypothesis import HealthCheck, Phase, given, seed, settings
 from hypothesis import strategies as st
@@ -65,6 +66,9 @@ class Case:
         return f"\n{self.query}\nwith {shown}"
 
 
+Tuples = TypeVar("Tuples", StreamQuery, RelationQuery)
+"""A stream or a relation."""
+
 BASE: list[RelationQuery] = [
     relation("V", "a INT, b INT, valid TIMESTAMP, until TIMESTAMP", valid_from="valid", valid_to="until").select(
         "a, b"
@@ -119,6 +123,14 @@ at_some_instants: st.SearchStrategy[WindowSpec] = st.one_of(aperiodic_windows, o
 """Windows whose evaluations are no grid; few by chance, and so a shape of their own."""
 
 
+def exploded(query: Tuples) -> list[Tuples]:
+    """A tuple for each element of an array, some of which have none."""
+    return [
+        query.explode("array(b, a)", "x").select("a", "x AS b"),
+        query.explode("filter(array(a, b), x -> x > 0)", "p", "x", outer=True).select("x AS a", "p AS b"),
+    ]
+
+
 def _aside(r: RelationQuery) -> RelationQuery:
     """The relation with other names, to stand on the right of a join."""
     return r.rename({"a": "a2", "b": "b2"})
@@ -145,10 +157,7 @@ def stream_queries(draw: st.DrawFn, depth: int) -> StreamQuery:
                         inner.select("b AS a", "a AS b"),
                         inner.where("_i = 0"),
                         inner.select("a", "half(b) AS b", half=HALF),
-                        inner.explode("array(b, a)", "x").select("a", "x AS b"),
-                        inner.explode("filter(array(a, b), x -> x > 0)", "p", "x", outer=True).select(
-                            "x AS a", "p AS b"
-                        ),
+                        *exploded(inner),
                     ]
                 )
             )
@@ -306,6 +315,7 @@ def relation_queries(draw: st.DrawFn, depth: int) -> RelationQuery:
                         r.where("unsure(b) = 0 OR a = 1", unsure=UNSURE),
                         r.select("a", "struct(b, array(a)) AS s").distinct().select("a", "s['b'] AS b"),
                         r.select("map('k', a) AS m", "b").where("m['k'] IS NOT NULL").select("m['k'] AS a", "b"),
+                        *exploded(r),
                     ]
                 )
             )

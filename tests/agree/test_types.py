@@ -45,6 +45,8 @@ SELECT collect_list(n) AS l, count_if(f > 1) AS ci, max_by(k, ts) AS mk FROM s [
 SELECT k, p, x, y AS own FROM s, LATERAL posexplode_outer(a) AS t(p, x);
 SELECT k, key, value FROM s LATERAL VIEW explode(m) t AS key, value;
 SELECT k, x FROM (SELECT k, x FROM s, explode(s.a) AS x) [ROWS 2];
+SELECT k, p, x, _t FROM s [ROWS 2], LATERAL posexplode_outer(a) AS t(p, x);
+SELECT key, sum(value) AS v FROM s [RANGE 1 SECOND], LATERAL explode(m) GROUP BY key;
 """
 
 

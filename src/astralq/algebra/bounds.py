@@ -7,6 +7,7 @@ from functools import cached_property
 
 from astralq.algebra.base import RELATION_HINT, Kind, Operator, Unary, expect
 from astralq.algebra.calendar import Calendar
+from astralq.algebra.explode import Explode
 from astralq.algebra.relational import GroupBy, Join, JoinKind, Product, Project, Rename, Select
 from astralq.algebra.schedules import Anchor, Continuous, Measure, Periodic, Sessions, TimeSchedule
 from astralq.algebra.scopes import Back, Bound, Linear, OfInstant
@@ -126,7 +127,7 @@ def windows_of(op: Operator) -> list[Window]:
     match op:
         case Window():
             return [op]
-        case Select() | Project() | Rename() | GroupBy() | WindowBounds():
+        case Select() | Project() | Rename() | Explode() | GroupBy() | WindowBounds():
             return windows_of(op.child)
         case Join() if op.keeps_left or op.how is JoinKind.SINGLE:
             return windows_of(op.left)

@@ -5,28 +5,25 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import cached_property
 
-from astralq.algebra.base import STREAM_HINT, Kind, Operator, expect
+from astralq.algebra.base import Kind, Unary
 from astralq.algebra.relational import check_reads
-from astralq.errors import SchemaError, TypeMismatchError
+from astralq.errors import PlanError, SchemaError, TypeMismatchError
 from astralq.expr.nodes import Expr, quoted
 from astralq.schema import INT, Attribute, Schema
 
 
 @dataclass(frozen=True, repr=False)
-class Explode(Operator):
-    """Each tuple of a stream once for each element of an array, or each entry of a map in the order of its keys; in the
-    tuple's batch, and in that order behind each other. A tuple without elements is dropped, or with `outer` stays once
-    with NULL. `names` are those of the place, counted from 0, where it is wanted, and of the element, or key and value.
+class Explode(Unary):
+    """Each tuple once for each element of an array, or each entry of a map in the order of its keys.
+
+    Of a stream's tuple these are in its batch, behind each other. In each state of a relation φ becomes φ ++ (place),
+    counted from 0. A tuple without elements is dropped, or with `outer` stays once with NULL, at the place ⊥. `names`
+    are those of the place, where it is wanted, and of the element, or key and value.
     """
 
-    child: Operator
     array: Expr
     names: tuple[str, ...]
     outer: bool = False
-
-    @property
-    def kind(self) -> Kind:
-        return Kind.STREAM
 
     @property
     def has_place(self) -> bool:
@@ -40,7 +37,8 @@ class Explode(Operator):
         return Schema((*self.child.schema.attributes, *made), self.child.schema.location)
 
     def __post_init__(self) -> None:
-        expect(self.child, Kind.STREAM, "explode", f"{STREAM_HINT}; a window follows it")
+        if self.child.kind is Kind.WINDOWS:
+            raise PlanError(f"explode is not part of SNEEql:\n{self.child}", hint="use the astral dialect")
         check_reads(self.array, self.child.readable, "explode")
         if self.array.type.name not in ("ARRAY", "MAP"):
             raise TypeMismatchError(f"explode takes an ARRAY or a MAP, and {self.array} is {self.array.type}")

@@ -15,7 +15,7 @@ from astralq.algebra.fluent_joins import join_kind, natural_or_on
 from astralq.algebra.grouping import group, uniquely_named
 from astralq.algebra.located import with_location
 from astralq.algebra.ordering import Limit, OrderBy, sort_keys
-from astralq.algebra.phi import CopyPhi
+from astralq.algebra.phi import CopyPhi, phi_form
 from astralq.algebra.relational import (
     Distinct,
     Divide,
@@ -93,9 +93,19 @@ class Query:
         text where φ is no position."""
         renamed = self.operator
         if "φ" in names:
-            renamed = (copy_phi if renamed.stamped else CopyPhi)(renamed, names["φ"])
+            is_position = renamed.stamped and phi_form(renamed) == ("position",)
+            renamed = (copy_phi if is_position else CopyPhi)(renamed, names["φ"])
         pairs = tuple((old, new) for old, new in names.items() if old != "φ")
         return type(self)(Rename(renamed, pairs) if pairs else renamed)
+
+    def explode(self, array: str, *names: str, outer: bool = False) -> Self:
+        """Each tuple once for each element of an array, or each entry of a map.
+
+        >>> from astralq import stream
+        >>> stream("S", "id INT, tags ARRAY<STRING>").explode("tags", "tag").schema.names
+        ('id', 'tags', 'tag')
+        """
+        return type(self)(Explode(self.operator, expression(array, self.operator.readable), names, outer))
 
     def started_at(self, t0: str | Instant) -> Self:
         """The query with its own start t0, for use inside another."""
@@ -138,15 +148,6 @@ class StreamQuery(Query):
             )
         x, y = (Column(self.schema[n].type, n) for n in (location.x, location.y))
         return RelationQuery(Select(Window(self.operator, unbounded()), inside(x, y, region)))
-
-    def explode(self, array: str, *names: str, outer: bool = False) -> StreamQuery:
-        """Each tuple once for each element of an array, or each entry of a map.
-
-        >>> from astralq import stream
-        >>> stream("S", "id INT, tags ARRAY<STRING>").explode("tags", "tag").schema.names
-        ('id', 'tags', 'tag')
-        """
-        return StreamQuery(Explode(self.operator, expression(array, self.operator.readable), names, outer))
 
     def spread(self, *attributes: str) -> StreamQuery:
         """▷: batches split by the values of attributes; without any, every tuple is a batch (001 D35)."""

@@ -121,6 +121,8 @@ def _below(op: Operator, seen: Observed, given: Given) -> list[Observed]:
             return [seen] if op.other is None else [seen, Observed(False, False, False, frozenset())]
         case IStream() | DStream() | RStream() if op.child.kind is Kind.RELATION:
             return [_of_streamer(op, seen, given)]
+        case Explode() if op.kind is Kind.RELATION:
+            return [replace(seen, columns=_own(op.child, seen) | op.array.columns)]
         case Explode():
             ordered = seen.order or seen.positions or seen.phi
             return [Observed(ordered, "_n" in seen.columns, False, _own(op.child, seen) | op.array.columns)]

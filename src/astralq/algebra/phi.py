@@ -7,6 +7,7 @@ from functools import cached_property
 
 from astralq.algebra.base import Kind, Operator, Unary
 from astralq.algebra.constants import Constants
+from astralq.algebra.explode import Explode
 from astralq.algebra.ordering import Limit, OrderBy
 from astralq.algebra.relational import (
     Distinct,
@@ -55,6 +56,8 @@ def phi_form(op: Operator) -> PhiForm:
         case OrderBy():
             ordered = (("order", k.expr.type, k.descending, k.nulls_first) for k in op.keys)
             return (*ordered, *phi_form(op.child))
+        case Explode():
+            return (*phi_form(op.child), ("outer", "place") if op.outer else "place")
         case Product() | Join(how=JoinKind.INNER):
             return (*phi_form(op.left), *phi_form(op.right))
         case Join() if not op.keeps_left and op.how is not JoinKind.SINGLE:
@@ -67,11 +70,11 @@ def phi_form(op: Operator) -> PhiForm:
 
 
 def is_in_positions(form: PhiForm) -> bool:
-    """Whether a φ is made of positions of streams, and of the sides of unions."""
+    """Whether a φ is made of positions of streams, of the sides of unions, and of the places of elements."""
     return all(
         all(isinstance(side, tuple) and is_in_positions(side) for side in part[1:])
         if isinstance(part, tuple) and part[0] == "tag"
-        else part in ("position", "side")
+        else part in ("position", "side", "place")
         for part in form
     )
 

@@ -187,6 +187,11 @@ def _relation(op: Operator, given: Given) -> Properties:
             return replace(below, keys=_renamed_keys(below.keys, op.items))
         case CopyPhi() | OrderBy():
             return properties(op.child, given)
+        case Explode():
+            # All elements of a row come and go with it, and their places tell them apart.
+            below = properties(op.child, given)
+            placed = frozenset(k | {op.names[0].lower()} for k in below.keys) if op.has_place else frozenset[Key]()
+            return replace(below, keys=placed)
         case Limit():
             return _limit(op, properties(op.child, given))
         case WindowBounds():

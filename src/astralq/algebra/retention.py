@@ -9,6 +9,7 @@ from astralq.algebra.bounds import WindowBounds
 from astralq.algebra.calendar import Calendar
 from astralq.algebra.constants import Constants
 from astralq.algebra.domain import Domain, Floor
+from astralq.algebra.explode import Explode
 from astralq.algebra.ordering import Limit, OrderBy
 from astralq.algebra.relational import (
     Distinct,
@@ -27,6 +28,7 @@ from astralq.algebra.scopes import Back, Bound, Linear
 from astralq.algebra.sources import RelationSource, Validity
 from astralq.algebra.streamers import DStream, Identity, IStream, RStream
 from astralq.algebra.windows import Window, WindowSpec
+from astralq.expr.nodes import Expr
 from astralq.expr.safety import can_fail, invertible, mergeable
 from astralq.timeline import Instant
 
@@ -104,20 +106,30 @@ def _until_after(schedule: Loop, after: Instant) -> list[Instant]:
 
 
 def window_below(op: Operator) -> Window | None:
-    """The window that an operator's rows are tuples of, if there is nothing but σ, Π and ρ between."""
-    while isinstance(op, Select | Project | Rename):
+    """The window whose rows an operator's are made of, one by one: nothing but σ, Π, ρ and explode is between."""
+    while isinstance(op, Select | Project | Rename | Explode):
         op = op.child
     return op if isinstance(op, Window) else None
 
 
 def _fails_below(op: Operator) -> bool:
     """Whether an expression between an operator and the window below it can fail."""
-    while isinstance(op, Select | Project | Rename):
-        exprs = [op.condition] if isinstance(op, Select) else [] if isinstance(op, Rename) else [e for _, e in op.items]
-        if any(can_fail(e) for e in exprs):
+    while isinstance(op, Select | Project | Rename | Explode):
+        if any(can_fail(e) for e in _of_rows(op)):
             return True
         op = op.child
     return False
+
+
+def _of_rows(op: Select | Project | Rename | Explode) -> list[Expr]:
+    match op:
+        case Select():
+            return [op.condition]
+        case Project():
+            return [e for _, e in op.items]
+        case Explode():
+            return [op.array]
+    return []
 
 
 def demand_of_group(op: GroupBy) -> Demand:
@@ -170,7 +182,7 @@ def is_no_op(op: Operator, t0: Instant, since: Instant, until: Instant) -> bool:
             return op.validity is Validity.CONSTANT
         case Constants():
             return True
-        case Select() | Project() | Rename() | GroupBy() | Distinct() | Join() | Product():
+        case Select() | Project() | Rename() | Explode() | GroupBy() | Distinct() | Join() | Product():
             return all(is_no_op(c, t0, since, until) for c in op.children)
         case OrderBy() | Limit() | SetOperation() | ValueSetOperation() | Divide():
             return all(is_no_op(c, t0, since, until) for c in op.children)

@@ -6,6 +6,7 @@ It begins with its first tuple, and ends, as a half-open window does, a gap afte
 from __future__ import annotations
 
 from astralq.algebra.base import Operator
+from astralq.algebra.explode import Explode
 from astralq.algebra.relational import GroupBy, Join, Named, Product, Project, Rename, Select
 from astralq.algebra.schedules import Sessions
 from astralq.algebra.windows import Window
@@ -105,7 +106,7 @@ def _attributes(op: Operator, window: Window) -> dict[str, str]:
             items = op.keys
         case Rename():
             items = tuple((a.name, Column(b.type, b.name)) for a, b in zip(op.schema, op.child.schema, strict=True))
-        case Select() | Join() | Product():
+        case Select() | Explode() | Join() | Product():
             return below
         case _:
             return {}

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from astralq.algebra.base import Operator
 from astralq.algebra.domain import AtInstant, Custom, Domain, Floor, LastBatchOf, Shift
 from astralq.algebra.evaluations import Evaluations
+from astralq.algebra.explode import Explode
 from astralq.algebra.relational import GroupBy, JoinKind, Project, Rename, Select
 from astralq.algebra.retention import (
     Demand,
@@ -76,7 +77,7 @@ def _kept(op: Operator, demand: Demand) -> Iterator[Kept]:
     match op:
         case Window():
             yield from _of_window(op, demand)
-        case Select() | Project() | Rename():
+        case Select() | Project() | Rename() | Explode():
             yield from _kept(op.child, demand)
             return
         case GroupBy():

@@ -6,7 +6,6 @@ from collections.abc import Callable
 
 from sqlglot import exp
 
-from astralq.algebra.base import Kind
 from astralq.algebra.explode import Explode
 from astralq.algebra.grouping import unique
 from astralq.errors import ExpressionError, PlanError, nearest
@@ -14,7 +13,7 @@ from astralq.expr.nodes import Expr
 from astralq.language.scope import Entry, Scope
 from astralq.language.syntax import GENERATORS
 
-_OVER_STREAMS = "explode a stream before its window: FROM (SELECT … FROM s, LATERAL explode(a) AS t(x)) [RANGE …]"
+_WINDOW_FIRST = "write FROM s [RANGE …], LATERAL explode(a) AS t(x), or give the window to a query that explodes"
 Binding = Callable[[Scope, exp.Expression], Expr]
 """Binds an expression in a scope."""
 
@@ -25,7 +24,7 @@ def generator_of(item: exp.Expression) -> exp.Lateral | None:
     if isinstance(item, exp.Lateral) or not isinstance(found, exp.Lateral):
         return item if isinstance(item, exp.Lateral) else None
     if any(item.args.get(part) for part in ("postfixes", "joins", "as_of")):
-        raise PlanError("a window or a join cannot stand behind explode", hint=_OVER_STREAMS)
+        raise PlanError("a window or a join cannot stand behind explode", hint=_WINDOW_FIRST)
     if found.args.get("view") or found.args.get("alias") is not None:
         raise PlanError("LATERAL VIEW stands behind all items of FROM")
     found = found.copy()
@@ -34,14 +33,12 @@ def generator_of(item: exp.Expression) -> exp.Lateral | None:
 
 
 def exploded(left: Scope, node: exp.Lateral, bind: Binding) -> Scope:
-    """The scope of a stream whose tuples are made of the elements of an array."""
+    """The scope of a stream or relation whose tuples are made of the elements of an array."""
     call = node.this
     name = str(call.this).lower() if isinstance(call, exp.Anonymous) else ""
     if name not in GENERATORS or len(call.expressions) != 1:
         hint = nearest(name, GENERATORS) or "write LATERAL explode(a) AS t(x)"
         raise ExpressionError("LATERAL takes explode of one array or map", hint=hint)
-    if left.operator.kind is not Kind.STREAM:
-        raise PlanError("an array of a relation's tuples cannot be made into rows", hint=_OVER_STREAMS)
     array = bind(left, call.expressions[0])
     names = _names(node, array, placed=name.startswith("pos"))
     taken = left.taken

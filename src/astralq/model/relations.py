@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 
 from astralq.algebra.domain import AtInstant, Custom, Domain, Floor, LastBatchOf, Shift
+from astralq.algebra.explode import Explode
 from astralq.algebra.grouping import as_written
 from astralq.algebra.ordering import Limit, OrderBy, SortKey
 from astralq.algebra.relational import (
@@ -45,7 +46,7 @@ def pointwise(f: Callable[..., Rows], *relations: Relation) -> Relation:
 # Operators over one tuple-set; streams of windows apply them to each window.
 
 
-Unary = Select | Project | Rename | GroupBy | Distinct | OrderBy | Limit
+Unary = Select | Project | Rename | GroupBy | Distinct | OrderBy | Limit | Explode
 
 
 def unary(op: Unary) -> Callable[[Rows], Rows]:
@@ -82,6 +83,28 @@ def _unary(op: Unary) -> Callable[[Rows], Rows]:
             return lambda rows: [Row(place(r) + r.phi, r.values, r.stamp) for r in rows]
         case Limit():
             return _limit(op)
+        case Explode():
+            found = elements(op)
+            return lambda rows: [
+                Row((*r.phi, place), r.values + new, r.stamp) for r in rows for place, new in found(r.readable)
+            ]
+
+
+def elements(op: Explode) -> Callable[[Values], list[tuple[OrderKey, Values]]]:
+    """What explode makes of a tuple: for each element its place and the attributes that are added."""
+    array = evaluator(op.array, op.child.readable)
+    is_map = op.array.type.name == "MAP"
+
+    def apply(readable: Values) -> list[tuple[OrderKey, Values]]:
+        held = array(readable) or ()
+        assert isinstance(held, tuple)
+        found: list[tuple[OrderKey, Values]] = []
+        for k, e in enumerate(held):
+            place = (k,) if op.has_place else ()
+            found.append((order_key(k), (*place, *(e if is_map else (e,)))))  # type: ignore[misc]
+        return found or [(BOTTOM_KEY, (None,) * len(op.names))] * op.outer
+
+    return apply
 
 
 def by_value(values: object) -> list[Row]:

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from astralq.algebra.answers import answer_columns
-from astralq.algebra.base import HasOperator, Operator, operator_of
+from astralq.algebra.base import HasOperator, Kind, Operator, operator_of
 from astralq.algebra.bounds import WindowBounds
 from astralq.algebra.constants import Constants
 from astralq.algebra.domain import Domain
@@ -88,7 +88,9 @@ class Run:
                 return self._unary(op, ctx)
             case CopyPhi():
                 return relations.pointwise(relations.with_phi, self.relation(op.child, ctx))
-            case OrderBy() | Limit():
+            case Explode() if op.kind is Kind.STREAM:
+                return streams.explode(op, self.stream(op.child, ctx))
+            case OrderBy() | Limit() | Explode():
                 return relations.pointwise(relations.unary(op), self.relation(op.child, ctx))
             case WindowBounds():
                 return windows.with_bounds(op, self.relation(op.child, ctx), ctx)
@@ -107,8 +109,6 @@ class Run:
                 found = self.evaluate(op.child, ctx)
                 assert not isinstance(found, list)
                 return streams.ticked(op, found) if isinstance(found, Stream) else relations.ticked(op, found)
-            case Explode():
-                return streams.explode(op, self.stream(op.child, ctx))
             case Spread():
                 return streams.spread(op, self.stream(op.child, ctx))
             case Evaluations():

@@ -13,8 +13,8 @@ from astralq.algebra.streamers import DStream, Identity, IStream, RStream
 from astralq.algebra.ticks import Tick
 from astralq.expr.evaluate import condition, evaluator
 from astralq.expr.order import OrderKey, row_key
-from astralq.model.relations import Rows, take_out
-from astralq.model.values import Context, Relation, Stream, StreamTuple, TupleSet, Values
+from astralq.model.relations import Rows, elements, take_out
+from astralq.model.values import Context, Relation, Stream, StreamTuple, TupleSet
 from astralq.timeline import BatchId, Instant
 
 Streamer = IStream | DStream | RStream
@@ -92,19 +92,8 @@ def unary_on_stream(op: Select | Project | Rename, stream: Stream) -> Stream:
 
 def explode(op: Explode, stream: Stream) -> Stream:
     """Each tuple once for each element, in its batch; positions are numbered anew."""
-    array = evaluator(op.array, op.child.readable)
-    nothing = (None,) * len(op.names)
-
-    def made(values: Values) -> Iterable[Values]:
-        elements = array(values) or ()
-        assert isinstance(elements, tuple)
-        for k, e in enumerate(elements):
-            parts = e if op.array.type.name == "MAP" else (e,)
-            yield (*((k,) if op.has_place else ()), *parts)  # type: ignore[misc]
-        if op.outer and not elements:
-            yield nothing
-
-    return Stream.of((s.batch, (*s.values, *new)) for s in stream.tuples for new in made((*s.values, *s.stamp)))
+    found = elements(op)
+    return Stream.of((s.batch, s.values + new) for s in stream.tuples for _, new in found((*s.values, *s.stamp)))
 
 
 def ticked(op: Tick, stream: Stream) -> Stream:

@@ -44,11 +44,10 @@ from astralq.plan.aggregate.partials import Plan
 from astralq.plan.columns import col, lit
 from astralq.plan.encoding.batches import le, literal, lt
 from astralq.plan.encoding.tables import RelationTable, StreamTable, WindowsTable
-from astralq.plan.operators import evaluations, joins, lookup, ordering, relational, sneeql, streamers, streams
+from astralq.plan.operators import evaluations, explode, joins, lookup, ordering, relational, sneeql, streamers, streams
 from astralq.plan.operators import past as domain
 from astralq.plan.operators.bags import bag_operation
-from astralq.plan.operators.explode import explode
-from astralq.plan.operators.expressions import reads_position, reads_positions
+from astralq.plan.operators.expressions import reads_positions
 from astralq.plan.run import Run
 from astralq.plan.sources import changes, rows
 from astralq.plan.state.epochs import clip_to_epoch
@@ -127,7 +126,7 @@ class Planner:
             case Rename():
                 return replace(self.stream(op.child), schema=op.schema)
             case Explode():
-                return explode(op, self.stream(op.child), run)
+                return explode.of_stream(op, self.stream(op.child), run)
             case Spread():
                 return streams.spread(op, self.stream(op.child))
             case Tick():
@@ -215,12 +214,8 @@ class Planner:
                     keep_panes(op, child, self.run, name=self._state_name("panes", op), early=below is Demand.EARLY)
                 else:
                     self.advance(op.child, below, ordered=needs)
-            case Select():
-                needs = ordered or reads_position(op.condition, op.child.schema)
-                self.advance(op.child, demand, ordered=needs)
-            case Project():
-                needs = ordered or any(reads_position(e, op.child.schema) for _, e in op.items)
-                self.advance(op.child, demand, ordered=needs)
+            case Select() | Project() | Explode():
+                self.advance(op.child, demand, ordered=ordered or reads_positions(op))
             case _:
                 self.relation(op, ordered=ordered, demand=demand)
 
@@ -246,7 +241,7 @@ class Planner:
         """A relation's relation; without `ordered` nobody looks at order and identity, which spares numbering streams.
         Without `identity` nobody asks whether two rows are the same tuple, so that their order will do.
 
-        `demand` says what is wanted in an epoch; all operators but σ, Π and ρ demand what their children hold.
+        `demand` says what is wanted in an epoch; all operators but σ, Π, ρ and explode demand what their children hold.
         """
         if self.moment is not None:
             return self._state(op, self.moment, ordered=ordered)
@@ -282,14 +277,18 @@ class Planner:
                 return window(
                     self.stream(op.child), op.spec, run, ordered=ordered, identity=identity, name=name, demand=demand
                 )
-            case Select():
-                counts = reads_position(op.condition, op.child.schema)
-                child = self.relation(op.child, ordered=ordered or counts, demand=demand, identity=identity or counts)
-                return relational.select(op, self._seen(child, [op.condition]))
-            case Project():
-                counts = any(reads_position(e, op.child.schema) for _, e in op.items)
-                child = self.relation(op.child, ordered=ordered or counts, demand=demand, identity=identity or counts)
-                return relational.project(op, self._seen(child, [e for _, e in op.items]))
+            case Select() | Project() | Explode():
+                counts = reads_positions(op)
+                # The elements of equal tuples are not mixed, so that these have to be told apart.
+                apart = identity or counts or isinstance(op, Explode)
+                child = self.relation(op.child, ordered=ordered or counts, demand=demand, identity=apart)
+                seen = self._seen(child, expressions(op))
+                match op:
+                    case Select():
+                        return relational.select(op, seen)
+                    case Project():
+                        return relational.project(op, seen)
+                return explode.of_relation(op, seen)
             case Rename():
                 return replace(
                     self.relation(op.child, ordered=ordered, demand=demand, identity=identity), schema=op.schema

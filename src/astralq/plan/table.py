@@ -338,7 +338,7 @@ def is_at_hand(table: Table) -> bool:
     """Whether a table is one that is computed once, or only plain expressions and conditions away from it."""
     while isinstance(table, Select | Where):
         texts = [table.condition] if isinstance(table, Where) else [text for _, text in table.items]
-        if any(" OVER (" in text or "explode(" in text for text in texts):
+        if any(" OVER (" in text or "explode" in text for text in texts):
             return False
         table = table.child
     return isinstance(table, Materialize | Keep | State)
