@@ -19,7 +19,7 @@ from astralq.timeline import BatchId, Duration, Instant
 from tests.agree.compare import on_model, same
 from tests.agree.epochs import in_epochs, last_instant, times_of
 from tests.agree.minimal import Difference, assert_no_difference, compared
-from tests.queries import C, Case, S
+from tests.queries import BASE, C, Case, S
 
 
 @dataclass(frozen=True)
@@ -228,3 +228,12 @@ def some(*rows_: tuple[int, int, int | None, int | None]) -> Data:
 def test_what_a_review_found_stays_mended(spark: SparkSession, query: StreamQuery, data: Data, cuts: list[int]) -> None:
     expected = on_model(query, data)
     assert same(in_epochs(Engine(spark), query, data, cuts), expected)
+
+
+def test_a_state_at_the_start_is_emitted_at_a_period_after_epochs_without_one(spark: SparkSession) -> None:
+    """Found by a generated query: before the start the first tick is never, and Spark counted down to it."""
+    query = BASE[1].except_values(BASE[0], all=True).at_start().rstream("3 us")
+    data: Data = {"L": [(None, 1, "+", Instant(1)), (1, 1, "+", Instant(9))], "V": [(0, 2, Instant(-3), Instant(11))]}
+    for one_partition in (False, True):
+        found = in_epochs(Engine(spark), query, data, [-1, 8, 11], one_partition=one_partition)
+        assert same(found, on_model(query, data))

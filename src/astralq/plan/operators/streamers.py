@@ -88,13 +88,19 @@ def _every(relation: RelationTable, every: int, run: Run) -> Table:
         if relation.lifetime == every:
             return relation.rows.where(col("ft").between(begin, end)).with_column("t", col("ft"))
         low, high = F.greatest(col("ft"), lit(begin)), F.least(col("tt") - every, lit(end))
-        ranged = relation.rows.with_columns({"_low": low, "_high": high}).where(col("_low") <= col("_high"))
-        return ranged.with_column("t", F.explode(F.sequence("_low", "_high", long(every))))
+        ranged = relation.rows.with_columns({"_low": low, "_high": high})
+        return ranged.with_column("t", F.explode(_from_low_to_high(F.sequence("_low", "_high", long(every)))))
     starts, ends = (_reached(b, every, run) for b in (relation.start, relation.end))
     low, high = F.greatest(starts, lit(first)), F.least(ends - 1, lit(last))
-    ranged = relation.rows.with_columns({"_low": low, "_high": high}).where(col("_low") <= col("_high"))
-    exploded = ranged.with_column("_k", F.explode(F.sequence("_low", "_high")))
+    ranged = relation.rows.with_columns({"_low": low, "_high": high})
+    exploded = ranged.with_column("_k", F.explode(_from_low_to_high(F.sequence("_low", "_high"))))
     return exploded.with_column("t", col("_k") * every + lit(run.t0))
+
+
+def _from_low_to_high(numbers: Column) -> Column:
+    """No numbers where _low is above _high; by no filter below, as Spark may look at the size of the sequence first,
+    which is beyond all bounds before a run begins."""
+    return F.when(col("_low") <= col("_high"), numbers)
 
 
 def _reached(b: Id, every: int, run: Run) -> Column:
