@@ -1,4 +1,4 @@
-"""Random well-typed queries: every operator of the algebra, nested, over three streams and four relations.
+"""Random well-typed queries: every operator of the algebra, nested, over four streams and five relations.
 
 Every relation and stream that is drawn has the attributes a INT and b INT, so that any of them can stand under any
 operator.
@@ -40,6 +40,7 @@ from tests.generators import (
     durations,
     session_windows,
     sessions,
+    small,
     streams,
     us,
     versioned,
@@ -50,6 +51,9 @@ S = stream("S", "a INT, b INT")
 T = stream("T", "a INT, b INT")
 P = stream("P", "a INT, b INT, x INT, y INT", location=("x", "y"), planar=True)
 C = relation("C", "a INT, b INT")
+_B = {"b": "CASE WHEN a < 3 THEN 2 - a END"}
+M = stream("M", "a INT", computed=_B)  # b is computed when a row is read
+N = relation("N", "a INT, op STRING, ts TIMESTAMP", change="op", at="ts", computed=_B)
 
 
 @dataclass(frozen=True)
@@ -75,6 +79,7 @@ BASE: list[RelationQuery] = [
     ),
     relation("L", "a INT, b INT, op STRING, ts TIMESTAMP", change="op", at="ts"),
     relation("K", "a INT, b INT, op STRING, ts TIMESTAMP", change="op", at="ts", key="a"),
+    N,
     C,
 ]
 
@@ -104,6 +109,8 @@ def data(draw: st.DrawFn) -> Data:
         "L": draw(change_logs("L")).data["L"],
         "K": draw(change_logs("K", key=True)).data["K"],
         "C": draw(st.lists(rows, max_size=3)),
+        "M": draw(st.lists(st.tuples(instants, st.tuples(small)), max_size=5)),
+        "N": draw(change_logs("N", "a INT")).data["N"],
     }
 
 
@@ -139,10 +146,10 @@ def _aside(r: RelationQuery) -> RelationQuery:
 @st.composite
 def stream_queries(draw: st.DrawFn, depth: int) -> StreamQuery:
     if depth == 0:
-        return draw(st.sampled_from([S, T]))
+        return draw(st.sampled_from([S, T, M]))
     shape = draw(st.sampled_from(["source", "unary", "spread", "join", "band", "streamer", "streamer", "windows"]))
     if shape == "source":
-        return draw(st.sampled_from([S, T]))
+        return draw(st.sampled_from([S, T, M]))
     if shape == "streamer":
         return draw(streamed(depth))
     if shape == "windows":

@@ -50,7 +50,9 @@ def frames(
             rows, stamp = [(*values, t) for t, values in given], ("_t",)  # type: ignore[union-attr]
         else:
             rows = [tuple(r) for r in given]  # type: ignore[union-attr]
-        df = frame(spark, op.declared, rows, stamp)
+        # What is computed is left to the engine, as it is to the model.
+        computed = not isinstance(given, Stream) and all(len(r) == len(op.stored) + len(stamp) for r in rows)
+        df = frame(spark, op.stored if computed else op.declared, rows, stamp)
         found[op.name] = df.coalesce(1) if partitions is None else df.repartition(partitions)
     return found
 

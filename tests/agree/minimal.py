@@ -18,7 +18,7 @@ from astralq.language import read_script
 from astralq.language.printer import dialect_of, print_script
 from astralq.model import Data, Stream
 from tests.agree.compare import Rows, on_model, same
-from tests.queries import BASE, C, Case, P, S, T, nth, with_seed
+from tests.queries import BASE, C, Case, M, P, S, T, nth, with_seed
 
 SECONDS = 120.0
 """How long a case is made smaller: each try asks Spark."""
@@ -90,7 +90,7 @@ _IMPORTS = (
 )
 
 
-_KNOWN: dict[Operator, str] = {q.operator: name for name, q in {"S": S, "T": T, "P": P, "C": C}.items()}
+_KNOWN: dict[Operator, str] = {q.operator: name for name, q in {"S": S, "T": T, "P": P, "M": M, "C": C}.items()}
 _KNOWN |= {q.operator: f"BASE[{k}]" for k, q in enumerate(BASE[:-1])}
 """The sources of generated queries; the last relation is C."""
 
@@ -116,7 +116,7 @@ def query_code(query: Operator) -> tuple[str, list[str]]:
 def code(value: object, imports: set[str]) -> str:
     """An expression for an immutable value, with the imports that it needs."""
     if isinstance(value, Operator) and value in _KNOWN:
-        imports.add("from tests.queries import BASE, C, P, S, T")
+        imports.add("from tests.queries import BASE, C, M, P, S, T")
         return f"{_KNOWN[value]}.operator"
     if is_dataclass(value):
         imports.add(f"from {type(value).__module__} import {type(value).__name__}")

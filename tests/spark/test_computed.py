@@ -12,6 +12,7 @@ import pyarrow.parquet as pq  # type: ignore[import-untyped]
 import pytest
 from pyspark.sql import SparkSession
 
+from astralq import stream
 from astralq.algebra.sources import StreamSource
 from astralq.errors import DataError
 from astralq.io.files import read_sources
@@ -103,3 +104,10 @@ def test_a_continuous_run_sets_such_rows_aside(spark: SparkSession, tmp_path: Pa
         ("700105,0", "c AS (10 / a) fails, where a = 0"),
         ("700199,1", "TIMESTAMP BY to_timestamp(concat('19', d), 'yyyyMMdd') fails, where d = 700199"),
     ]
+
+
+def test_rows_that_bring_their_stamps_keep_them(spark: SparkSession) -> None:
+    s = stream("s", "a INT", computed={"b": "10 / a"})
+    frame = spark.createDataFrame([(5, 3, 0), (2, 4, 1)], "a INT, _t BIGINT, _i BIGINT")
+    found = Engine(spark).answered(s.select("b", "_i AS i2").operator, {"s": frame}).df
+    assert [(r.b, r.i2) for r in found.collect()] == [(2.0, 0), (5.0, 1)]

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F  # noqa: N812
 
@@ -19,9 +21,9 @@ from astralq.spark.sources.reading import FILE, MARK
 Source = StreamSource | RelationSource
 
 
-def completed(source: Source, rows: DataFrame, where: Column | None = None) -> DataFrame:
+def completed(source: Source, rows: DataFrame, where: Column | None = None, stamp: Sequence[str] = ()) -> DataFrame:
     """Rows with all attributes by their names, from rows with those that are stored, and of files with FILE; one on
-    which an expression fails raises an error that says where."""
+    which an expression fails raises an error that says where. Columns of a stamp stay behind them."""
     if not source.computed:
         return rows
     where = col(FILE) if where is None else where
@@ -35,7 +37,7 @@ def completed(source: Source, rows: DataFrame, where: Column | None = None) -> D
         rows = rows.where(F.when(spark_column(problem).isNotNull(), raised).otherwise(True))
     made = {n.lower(): spark_column(value_of(e, names)) for n, e in source.computed}
     values = [made.get(a.name.lower(), col(f"`{a.name}`")).alias(a.name) for a in source.physical]
-    return rows.select(*values)
+    return rows.select(*values, *(col(f"`{c}`") for c in stamp))
 
 
 def completed_with_problems(source: Source, rows: DataFrame) -> DataFrame:

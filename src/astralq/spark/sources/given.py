@@ -53,7 +53,8 @@ class Given:
             a.name.lower() not in there for a in source.stored
         ):
             return df
-        return completed(source, df, lit(f"the DataFrame for {source.name}"))
+        stamp = [c for c in df.columns if c.lower() in STAMP]
+        return completed(source, df, lit(f"the DataFrame for {source.name}"), stamp)
 
     def _prepare(self, source: Source) -> tuple[frozenset[str], DataFrame]:
         if source.name not in self.frames:
