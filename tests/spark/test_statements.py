@@ -109,7 +109,11 @@ def test_a_selection_of_which_nothing_is_read_is_left_out() -> None:
 
 
 def test_a_selection_that_makes_rows_stays() -> None:
-    table = S.select("t", F.explode(F.array(lit(1), lit(2))).alias("x")).select("t").select((col("t") + 1).alias("u"))
+    table = (
+        S.select("t", F.call("explode_outer", F.array(lit(1), lit(2))).alias("x"))
+        .select("t")
+        .select((col("t") + 1).alias("u"))
+    )
     said = Statement(statements(table, known=lambda _: False), lambda _: "s", one_partition=False).text(table)
     assert "explode" in said
 
