@@ -228,9 +228,9 @@ class Engine:
         frames = self._frames | {name: q for name, q in sources.items() if isinstance(q, DataFrame)}
         operator, t0 = self._bound(query, given, start_at, dialect)
         moments = [None if m is None else instant(m) for m in (at, until)]
-        # What is learnt of a DataFrame that the engine keeps is learnt once; others may be new ones each time.
-        kept = None if frames != self._frames else self._learnt
         with self._declared(operator, frames, Path(folder)) as all_frames:
+            # What is learnt of a DataFrame that the engine keeps is learnt once; others may be new ones each time.
+            kept = self._learnt if all_frames == self._frames else None
             times = times_in_footers(operator, t0, Path(folder), frames)
             return self.answer(operator, all_frames, t0=t0, at=moments[0], until=moments[1], learnt=kept, times=times)
 
