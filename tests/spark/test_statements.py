@@ -8,7 +8,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 from astralq.plan import functions as F  # noqa: N812
-from astralq.plan.columns import col, lit
+from astralq.plan.columns import col, lit, long
 from astralq.plan.table import Materialize, Scan, Sort, Table
 from astralq.spark import Engine
 from astralq.spark.execute import Execution
@@ -17,6 +17,10 @@ from tests.spark.test_execute import Given, S, execution  # noqa: F401  (a fixtu
 
 OTHER = Scan("s", ("c0", "t")).select(col("c0").alias("k"), (col("t") * 10).alias("w"))
 LARGE = S.where(col("t") > 1).where(col("t") < 9).select("c0", (col("t") + 1).alias("u"))
+
+
+def said(table: Table) -> str:
+    return Statement(statements(table, known=lambda _: False), lambda _: "s", one_partition=False).text(table)
 
 
 def ordered(table: Table, *by: str) -> Table:
@@ -98,14 +102,12 @@ def test_a_long_chain_becomes_several_statements(spark: SparkSession) -> None:
 
 def test_conditions_stand_beside_what_is_selected_below_them() -> None:
     table = S.where(col("t") > 1).where(col("t") < 9).select("c0")
-    said = Statement(statements(table, known=lambda _: False), lambda _: "s", one_partition=False).text(table)
-    assert said == "SELECT c0\nFROM s AS _rows\nWHERE ((t > 1)) AND ((t < 9))"
+    assert said(table) == "SELECT c0\nFROM s AS _rows\nWHERE ((t > 1)) AND ((t < 9))"
 
 
 def test_a_selection_of_which_nothing_is_read_is_left_out() -> None:
     table = S.select("c0", "t", col("t").alias("st")).where(col("t") < 9).select("c0").select("c0", lit(1).alias("x"))
-    said = Statement(statements(table, known=lambda _: False), lambda _: "s", one_partition=False).text(table)
-    assert said == "SELECT c0,\n1 AS `x`\nFROM s AS _rows\nWHERE ((t < 9))"
+    assert said(table) == "SELECT c0,\n1 AS `x`\nFROM s AS _rows\nWHERE ((t < 9))"
 
 
 def test_a_selection_that_makes_rows_stays() -> None:
@@ -114,14 +116,41 @@ def test_a_selection_that_makes_rows_stays() -> None:
         .select("t")
         .select((col("t") + 1).alias("u"))
     )
-    said = Statement(statements(table, known=lambda _: False), lambda _: "s", one_partition=False).text(table)
-    assert "explode" in said
+    assert "explode" in said(table)
 
 
 def test_a_selection_that_makes_what_a_condition_reads_stays() -> None:
     table = S.select("c0", (col("t") + 1).alias("t")).where(col("t") < 9).select("c0")
-    said = Statement(statements(table, known=lambda _: False), lambda _: "s", one_partition=False).text(table)
-    assert "(t + 1) AS `t`" in said
+    assert "(t + 1) AS `t`" in said(table)
+
+
+def test_columns_that_are_only_renamed_are_read_under_their_own_names() -> None:
+    table = (
+        S.select(col("t").alias("a"), col("c0").alias("t")).where(col("a") < 9).select((col("a") + 1).alias("x"), "t")
+    )
+    assert said(table) == "SELECT (t + 1) AS `x`,\nc0 AS `t`\nFROM s AS _rows\nWHERE ((t < 9))"
+
+
+def test_a_constant_stands_where_it_is_read() -> None:
+    table = S.select("c0", long(1).alias("there")).group_by("c0").agg(F.sum("there").alias("n"))
+    assert said(table) == "SELECT c0,\nsum(1L) AS `n`\nFROM s AS _rows\nGROUP BY c0"
+
+
+def test_a_constant_is_no_key() -> None:
+    """GROUP BY 1 would mean the first column."""
+    table = S.select(long(1).alias("k"), "t").group_by("k").agg(F.sum("t").alias("n"))
+    assert said(table).endswith("\nGROUP BY k")
+    assert "1L AS `k`" in said(table)
+
+
+def test_texts_fields_and_functions_keep_their_names() -> None:
+    made = F.expr("concat('t', t, x.t, t(t))").alias("y")
+    assert said(S.select(col("c0").alias("t")).select(made)).startswith("SELECT concat('t', c0, x.t, t(c0)) AS `y`")
+
+
+def test_parameters_of_functions_are_not_mistaken_for_columns() -> None:
+    made = F.expr("transform(array(t), t -> t + 1)").alias("y")
+    assert "c0 AS `t`" in said(S.select(col("c0").alias("t")).select(made))
 
 
 def test_no_view_is_left_behind(spark: SparkSession, execution: Execution) -> None:  # noqa: F811

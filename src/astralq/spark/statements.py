@@ -6,7 +6,7 @@ Spark analyzes a DataFrame again at each call, some four milliseconds each; a st
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from uuid import uuid4
 
@@ -22,6 +22,11 @@ SHORTEST = 4
 
 Items = tuple[tuple[str, str], ...]
 _WORD = re.compile(r"\w+")
+_PLAIN = re.compile(r"[A-Za-z_]\w*|\d+L?")
+_CONSTANT = re.compile(r"\d+L?|true|false|null", re.IGNORECASE)
+_TOKEN = re.compile(r"'(?:[^'\\]|\\.)*'|(?<![\w.])[A-Za-z_]\w*(?!\w|\s*\()", re.DOTALL)
+_NAMES_OTHERS = re.compile(r"->|struct<|[\"`]|\b[rR]'", re.IGNORECASE)
+"""Where names may be those of parameters, of fields in types, or of anything: no text that we make has them bare."""
 _SAID = Select | Where | Distinct | Aggregate | Union | Join | Sort
 _JOINS = {"inner": "JOIN", "left": "LEFT JOIN", "cross": "CROSS JOIN"}
 
@@ -57,17 +62,18 @@ class Statement:
     def text(self, table: Table) -> str:
         match table:
             case Select(child, items):
-                return f"SELECT {_list(items)}{self._from(child, items)}"
+                items, rows = self._read(child, items)
+                return f"SELECT {_list(items)}{rows}"
             case Where():
                 return f"SELECT *{self._from(table, top=True)}"
             case Distinct(child):
                 return f"SELECT DISTINCT *{self._from(child)}"
-            case Aggregate(child, keys, ()):
-                return f"SELECT DISTINCT {', '.join(keys)}{self._from(child, tuple((k, k) for k in keys))}"
             case Aggregate(child, keys, items):
-                grouped = f"\nGROUP BY {', '.join(keys)}" if keys else ""
-                items = (*((k, k) for k in keys), *items)
-                return f"SELECT {_list(items)}{self._from(child, items)}{grouped}"
+                made, rows = self._read(child, (*((k, k) for k in keys), *items), len(keys))
+                if not items:
+                    return f"SELECT DISTINCT {_list(made)}{rows}"
+                grouped = f"\nGROUP BY {', '.join(text for _, text in made[: len(keys)])}" if keys else ""
+                return f"SELECT {_list(made)}{rows}{grouped}"
             case Union(sides):
                 return self._gathered("\nUNION ALL\n".join(f"(SELECT *{self._from(s)})" for s in sides))
             case Join():
@@ -76,22 +82,33 @@ class Statement:
                 return f"SELECT *{self._from(child)}\n{'SORT' if self._one_partition else 'ORDER'} BY {', '.join(by)}"
         raise AssertionError(table)
 
-    def _from(self, table: Table, items: Items | None = None, *, top: bool = False) -> str:
-        """FROM and WHERE: conditions one after the other, the lowest first. A selection below that makes nothing of
-        what is read here, by items and conditions, is left out; without items all is read."""
-        conditions: list[str] = []
-        read = None if items is None else _words(text for _, text in items)
-        while top or table.digest in self._inside:
-            if isinstance(table, Where):
-                conditions.insert(0, f"({table.condition})")
-                if read is not None:
-                    read |= _words([table.condition])
-            elif read is None or not isinstance(table, Select) or not _is_passed(table, read):
-                break
+    def _from(self, table: Table, conditions: Sequence[str] = (), *, top: bool = False) -> str:
+        """FROM and WHERE: conditions one after the other, the lowest first."""
+        found = list(conditions)
+        while isinstance(table, Where) and (top or table.digest in self._inside):
+            found.insert(0, table.condition)
             table, top = table.child, False
         # Without a name for the rows Spark reads WHERE (x) as one, with its column x.
-        where = f"\nWHERE {' AND '.join(conditions)}" if conditions else ""
+        where = "\nWHERE " + " AND ".join(f"({c})" for c in found) if found else ""
         return f"\nFROM {self._source(table)} AS _rows{where}"
+
+    def _read(self, table: Table, items: Items, keys: int = 0) -> tuple[Items, str]:
+        """What is selected, FROM and WHERE, without the selections below that only name columns and constants: these
+        are read under their own names. The first so many items are keys, which cannot be constants."""
+        conditions: list[str] = []
+        while table.digest in self._inside:
+            if isinstance(table, Where):
+                conditions.insert(0, table.condition)
+            elif isinstance(table, Select):
+                own = _own_names(table, [*(text for _, text in items), *conditions])
+                if own is None or any(_CONSTANT.fullmatch(own.get(text, "")) for _, text in items[:keys]):
+                    break
+                items = tuple((name, _replaced(text, own)) for name, text in items)
+                conditions = [_replaced(c, own) for c in conditions]
+            else:
+                break
+            table = table.child
+        return items, self._from(table, conditions)
 
     def _source(self, table: Table) -> str:
         return f"(\n{self.text(table)}\n)" if table.digest in self._inside else self._leaf(table)
@@ -113,15 +130,21 @@ class Statement:
         return f"SELECT /*+ COALESCE(1) */ * FROM (\n{text}\n)\nLIMIT {NO_LIMIT}" if self._one_partition else text
 
 
-def _words(texts: Iterable[str]) -> set[str]:
-    """All that may be names of columns in some texts, and more."""
-    return {word.lower() for text in texts for word in _WORD.findall(text)}
+def _own_names(table: Select, texts: Sequence[str]) -> dict[str, str] | None:
+    """The columns and constants that the names of a selection stand for, of those that texts read; None if one of
+    them is something else, or if it makes more or fewer rows."""
+    made = {name: text for name, text in table.items if name != text}
+    if any("explode" in text for text in made.values()):
+        return None
+    read = {word.lower() for text in texts for word in _WORD.findall(text)}
+    own = {name: text.strip("()") for name, text in made.items() if name.lower() in read}
+    plain = all(name.islower() and _PLAIN.fullmatch(text) for name, text in own.items())
+    return own if plain and not (own and any(_NAMES_OTHERS.search(text) for text in texts)) else None
 
 
-def _is_passed(table: Select, read: set[str]) -> bool:
-    """Whether a selection makes none of the columns that are read, and neither more nor fewer rows."""
-    made = [(name, text) for name, text in table.items if name != text]
-    return not any(name.lower() in read or "explode" in text for name, text in made)
+def _replaced(text: str, own: Mapping[str, str]) -> str:
+    """A text with other names for columns, but not inside of literals, for fields, and for functions."""
+    return _TOKEN.sub(lambda found: own.get(found[0], found[0]), text) if own else text
 
 
 def _list(items: Items) -> str:
