@@ -11,6 +11,7 @@ from astralq.expr.nodes import AGGREGATES
 from astralq.expr.operators import CONVERSIONS
 from astralq.expr.spark_aggregates import COMPUTED, REFUSED_AGGREGATES
 from astralq.expr.spark_functions import SparkFunction, catalogue
+from astralq.language.hints import hint_for_function
 from astralq.language.syntax import GENERATORS
 
 MODEL, SPARK, REFUSAL = "model and Spark", "Spark", "refused"
@@ -51,6 +52,8 @@ def status(function: SparkFunction) -> Status:
         return Status(name, REFUSAL, f"gives no value of one tuple; {NOT_SCALAR[function.group]}")
     if function.rules:
         return Status(name, SPARK)
+    if (instead := hint_for_function(name)) is not None:
+        return Status(name, REFUSAL, f"is no function here; {instead}")
     return Status(name, REFUSAL, refusal(function) if function.gives else _NOT_YET)
 
 

@@ -213,3 +213,17 @@ def format_duration(d: Duration) -> str:
     size, unit = next((size, unit) for size, unit in _PRINTED if d % size == 0)
     count = d // size
     return f"{count} {unit}{'' if abs(count) == 1 else 'S'}"
+
+
+def readable(text: str) -> str:
+    """A text for people: durations that are ε longer than whole seconds, as operators make them, are sums.
+
+    >>> readable("RANGE 360000001 MICROSECONDS, 1500000 MICROSECONDS, 1 MICROSECOND")
+    'RANGE 6 MINUTES + 1 MICROSECOND, 1500000 MICROSECONDS, 1 MICROSECOND'
+    """
+
+    def summed(found: re.Match[str]) -> str:
+        whole, rest = divmod(int(found[1]), 1_000_000)
+        return f"{format_duration(Duration(whole * 1_000_000))} + 1 MICROSECOND" if rest == 1 else found[0]
+
+    return re.sub(r"\b(\d{7,}) MICROSECONDS\b", summed, text)

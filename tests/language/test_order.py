@@ -118,6 +118,8 @@ ERRORS = {
     ),
     "SELECT * FROM r ORDER BY 3": ("ORDER BY 3: SELECT has 2 items", "count them from 1"),
     "SELECT * FROM r LIMIT id": ("LIMIT takes a whole number of tuples, not id", "write for example LIMIT 3"),
+    "SELECT * FROM r LIMIT 2 PER": ("expected what LIMIT counts by: PER a, b", None),
+    "SELECT * FROM r LIMIT 2 PER OFFSET 1": ("expected what LIMIT counts by: PER a, b", None),
     "SELECT id FROM r QUALIFY id < 3": (
         "QUALIFY is a condition on ROW_NUMBER() OVER (…), and there is none",
         "a condition on tuples stands in WHERE, one on groups in HAVING",

@@ -6,6 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from astralq.laws.optimize import optimize
 from astralq.model import Data
 from tests.language.support import bound, error, said
 from tests.support import answer, single
@@ -62,6 +63,16 @@ def test_every_tuple_is_in_a_full_band_join_as_often_as_it_has_matches_and_once_
     expected += [(str(t + d + late), n, None) for n, (_, t) in enumerate(left) if n not in matched[0]]
     expected += [(str(u + d + late), None, str(m)) for m, (_, u) in enumerate(right) if str(m) not in matched[1]]
     assert sorted([(str(float(t)), v, z) for t, _, v, z in found], key=repr) == sorted(expected, key=repr)
+
+
+def test_what_an_outer_band_join_keeps_is_told_in_the_units_that_were_written() -> None:
+    declared = "CREATE STREAM s (id INT, ts TIMESTAMP) FROM csv 's.csv' TIMESTAMP BY ts;"
+    joined = bound("SELECT s.id FROM s LEFT JOIN s b ON s.id = b.id WITHIN 3 MINUTES", declared=declared)
+    assert [str(kept) for kept in optimize(joined).kept][2:] == [
+        "DELAYED BY 3 MINUTES + 1 MICROSECOND: what held in the last 3 MINUTES + 1 MICROSECOND",
+        "WINDOW [NOW]: the tuples that it holds, or will hold",
+        "WINDOW [RANGE 6 MINUTES + 1 MICROSECOND]: the tuples that it holds, or will hold",
+    ]
 
 
 def test_for_system_time_as_of_is_a_lookup_join() -> None:

@@ -225,7 +225,7 @@ def test_a_star_without_some_attributes() -> None:
         (
             "SELECT id, (SELECT name FROM q) AS n FROM r",
             "a subquery that stands for a value may have several rows",
-            "aggregate it, for example (SELECT max(x) FROM …); or use IN, EXISTS or a join",
+            "aggregate it, for example (SELECT max(x) FROM …) or max_by(x, y); or use IN, EXISTS or a join",
         ),
         (
             "SELECT id, (SELECT id, name FROM q) AS n FROM r",
@@ -251,8 +251,34 @@ def test_a_star_without_some_attributes() -> None:
         (
             "SELECT id, (SELECT max(id) + id FROM q) AS n FROM r",
             "'id_2' is not in an aggregate",
-            "aggregate it, for example (SELECT max(x) FROM …); or use IN, EXISTS or a join",
+            "aggregate it, for example (SELECT max(x) FROM …) or max_by(x, y); or use IN, EXISTS or a join",
         ),
+        (
+            "SELECT id FROM r WHERE EXISTS (SELECT 1 FROM q WHERE q.id = r.id ORDER BY q.name)",
+            "a subquery with ORDER BY cannot name the outer query, as r.id does",
+            "leave out ORDER BY, which IN and EXISTS do not look at",
+        ),
+        (
+            "SELECT id FROM r WHERE id IN (SELECT q.id FROM q WHERE q.name = r.name GROUP BY q.id HAVING count(*) > 1)",
+            "a subquery with GROUP BY and HAVING cannot name the outer query, as r.name does",
+            "compare it outside, x IN (SELECT x FROM …), or join",
+        ),
+        (
+            "SELECT id FROM r WHERE EXISTS (SELECT name FROM q WHERE q.id = r.id UNION SELECT name FROM q)",
+            "a subquery with UNION cannot name the outer query, as r.id does",
+            "compare it outside, x IN (SELECT x FROM …), or join",
+        ),
+        (
+            "SELECT id, (SELECT name FROM q WHERE q.id = r.id ORDER BY name LIMIT 1) AS n FROM r",
+            "a subquery with ORDER BY and LIMIT cannot name the outer query, as r.id does",
+            "aggregate it, for example (SELECT max(x) FROM …) or max_by(x, y); or use IN, EXISTS or a join",
+        ),
+        (
+            "SELECT id, (SELECT name FROM q WHERE q.id = r.id) AS n FROM r",
+            "a subquery without an aggregate cannot name the outer query, as r.id does",
+            "aggregate it, for example (SELECT max(x) FROM …) or max_by(x, y); or use IN, EXISTS or a join",
+        ),
+        ("SELECT id FROM r WHERE EXISTS (SELECT 1 FROM q WHERE q.id = z.id LIMIT 1)", "'z' is not in FROM", None),
         (
             "SELECT (id, name) IN (SELECT id, name FROM q) AS x FROM r",
             "whether (a, b) IN (query) is unknown is not told here",

@@ -9,7 +9,7 @@ from functools import cached_property
 from astralq.algebra.base import RELATION_HINT, STREAM_HINT, Kind, Operator, expect
 from astralq.errors import PlanError
 from astralq.schema import Schema
-from astralq.timeline import BatchId, Duration, Instant, duration, format_duration, format_instant, instant
+from astralq.timeline import BatchId, Duration, Instant, duration, format_duration, format_instant, instant, readable
 
 
 @dataclass(frozen=True)
@@ -29,7 +29,7 @@ class Shift:
     by: Duration
 
     def __str__(self) -> str:
-        return f"DELAYED BY {format_duration(self.by)}"
+        return readable(f"DELAYED BY {format_duration(self.by)}")
 
 
 @dataclass(frozen=True)

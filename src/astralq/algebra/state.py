@@ -28,7 +28,7 @@ from astralq.algebra.stream_ops import BandJoin, Composite
 from astralq.algebra.streamers import DStream, IStream, RStream
 from astralq.algebra.windows import Window, WindowSpec
 from astralq.errors import PlanError
-from astralq.timeline import Duration, format_duration, format_instant
+from astralq.timeline import Duration, format_duration, format_instant, readable
 
 
 @dataclass(frozen=True)
@@ -165,7 +165,7 @@ def _of_past(op: Domain) -> Iterator[Kept]:
             when = "at the start" if at is None else f"at {format_instant(at)}"
             yield Kept(op, f"the relation as it was {when}")
         case Shift(by) if by > 0:
-            yield Kept(op, f"what held in the last {format_duration(by)}")
+            yield Kept(op, readable(f"what held in the last {format_duration(by)}"))
         case Floor(every):
             yield Kept(op, f"the relation as it was at the last scan, every {format_duration(every)}")
         case LastBatchOf():
@@ -177,7 +177,7 @@ def _of_past(op: Domain) -> Iterator[Kept]:
 def _of_band(op: BandJoin) -> Iterator[Kept]:
     if op.within is not None:
         back = op.within if op.how is JoinKind.INNER else Duration(2 * op.within + 1)
-        yield Kept(op, f"the tuples of both sides of the last {format_duration(back)}")
+        yield Kept(op, readable(f"the tuples of both sides of the last {format_duration(back)}"))
     elif op.within_rows is not None:
         yield Kept(op, f"tuples until the other side is {op.within_rows} positions ahead of them")
     else:

@@ -28,7 +28,7 @@ from astralq.algebra.scopes import Back, BatchStart, Linear, OfInstant, OfSessio
 from astralq.errors import PlanError, WindowError
 from astralq.schema import Schema
 from astralq.space import distance, is_distance
-from astralq.timeline import Duration, Instant, duration, instant
+from astralq.timeline import Duration, Instant, duration, instant, readable
 
 
 @dataclass(frozen=True)
@@ -69,7 +69,7 @@ class WindowSpec:
     def __str__(self) -> str:
         from astralq.algebra.window_text import window_text
 
-        return f"[{window_text(self)}]"
+        return f"[{readable(window_text(self))}]"
 
 
 @dataclass(frozen=True, repr=False)

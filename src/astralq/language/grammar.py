@@ -91,10 +91,18 @@ class AstralSQL(ScalarSQL):
             """LIMIT n, and of which groups: PER a, b."""
             found = super()._parse_limit(*args, **kwargs)
             if isinstance(found, exp.Limit) and self._match_text_seq("PER"):
-                found.set("per", self._parse_csv(self._parse_expression))
+                per = self._prev
+                nothing = self._curr is None or self._curr.token_type is TokenType.OFFSET
+                found.set("per", [] if nothing else self._parse_csv(self._parse_expression))
                 if not found.args["per"]:
-                    self.raise_error("expected what LIMIT counts by: PER a, b")
+                    self.raise_error("expected what LIMIT counts by: PER a, b", per)
             return found
+
+        def _can_parse_limit_or_offset(self) -> bool:
+            """Behind an item LIMIT could be its alias, but not before a number: so what is wrong in it is told."""
+            if self._next and self._next.token_type is TokenType.NUMBER:
+                return bool(self._curr and self._curr.token_type in (TokenType.LIMIT, TokenType.OFFSET))
+            return bool(super()._can_parse_limit_or_offset())
 
         def _right_side(self) -> exp.Expression:
             found = self._parse_select(nested=True, parse_set_operation=False)

@@ -25,6 +25,7 @@ from astralq.expr.conditions import conjuncts as parts_of
 from astralq.expr.functions import call, case
 from astralq.expr.nodes import TRUE, Aggregate, Call, Column, Expr, Literal
 from astralq.expr.spark_aggregates import over_nothing
+from astralq.language.correlation import SEVERAL, alone
 from astralq.language.from_clause import FromBinder, apart
 from astralq.language.joins import attached
 from astralq.language.nodes import (
@@ -44,8 +45,6 @@ from astralq.schema import BOOLEAN, NULL
 
 if TYPE_CHECKING:
     from astralq.language.binder import QueryBinder
-
-_SEVERAL = "aggregate it, for example (SELECT max(x) FROM …); or use IN, EXISTS or a join"
 
 
 @dataclass(frozen=True)
@@ -117,7 +116,7 @@ def _inner(binder: QueryBinder, scope: Scope, query: exp.Expression, wanted: int
         found = inside.from_items([query.args["from_"].this], query.args)
         if not any(has_aggregate(e, binder.env) for e in query.expressions):
             return correlated(inside, found, query, scope, wanted)
-    operator = apart(binder.bind_alone(query), scope.taken)
+    operator = apart(alone(binder, scope, query, value=False), scope.taken)
     if wanted and len(operator.schema) != wanted:
         raise _attributes(wanted, len(operator.schema))
     return Inner(operator, [], [Column(a.type, a.name) for a in operator.schema])
@@ -343,7 +342,7 @@ class SubqueryBinder(ScopeBinder):
             if not isinstance(item, exp.Star) and has_aggregate(item, self.binder.env):
                 found = inside.from_items([query.args["from_"].this], query.args)
                 return self._of_aggregates(inside, found, query, item)
-        operator = self.binder.bind_alone(query)
+        operator = alone(self.binder, self.scope, query, value=True)
         if len(operator.schema) != 1:
             raise ExpressionError(
                 f"a subquery that stands for a value has one attribute, and this has {len(operator.schema)}",
@@ -351,7 +350,7 @@ class SubqueryBinder(ScopeBinder):
             )
         _expect_relation(operator)
         if frozenset() not in properties(lower(operator)).keys:
-            raise ExpressionError("a subquery that stands for a value may have several rows", hint=_SEVERAL)
+            raise ExpressionError("a subquery that stands for a value may have several rows", hint=SEVERAL)
         only, name = operator.schema.attributes[0], self._fresh()
         self._put(Project(operator, ((name, Column(only.type, only.name)),)))
         return Column(only.type, name)
@@ -373,7 +372,7 @@ class SubqueryBinder(ScopeBinder):
         aggregates = list(dict.fromkeys(e for e in value.walk() if isinstance(e, Aggregate)))
         for e in _outside_aggregates(value):
             if isinstance(e, Column):
-                raise PlanError(f"{e.name!r} is not in an aggregate", hint=_SEVERAL)
+                raise PlanError(f"{e.name!r} is not in an aggregate", hint=SEVERAL)
         columns = self._grouped(below, keys, aggregates)
         made = {a: _or_over_nothing(a, c) for a, c in zip(aggregates, columns, strict=True)}
         return _replaced(value, made)
