@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from astralq.algebra.computed import MOMENT
 from astralq.algebra.sources import RelationSource, StreamSource
-from astralq.expr.nodes import Call, Case, Cast, Column, Expr, Literal, PythonCall
+from astralq.expr.nodes import Call, Case, Cast, Column, Expr, Lambda, Literal, PythonCall
 from astralq.expr.safety import always_fits, own_failure
 from astralq.plan import functions as F  # noqa: N812
 from astralq.plan.columns import Column as SqlColumn
@@ -22,8 +22,15 @@ _TRIED = {
     "/": "try_divide",
     "%": "try_mod",
     "to_timestamp": "try_to_timestamp",
+    "make_timestamp": "try_make_timestamp",
+    "make_timestamp_ltz": "try_make_timestamp_ltz",
+    "to_binary": "try_to_binary",
+    "aes_decrypt": "try_aes_decrypt",
+    "url_decode": "try_url_decode",
+    "validate_utf8": "try_validate_utf8",
 }
-"""Functions of Spark that give NULL where others fail. They are NULL for values that are not NULL only then."""
+"""Functions of Spark that give NULL where others fail. They are NULL for values that are not NULL only then; so
+try_parse_url is not among them."""
 
 
 @dataclass(frozen=True)
@@ -46,7 +53,8 @@ def guarded(expr: Expr, names: Names) -> Guarded:
     >>> guarded(expression("if(b = 0, a, a / b)", schema), Names(schema, ["c0", "c1", "c2"])).fails
     'CASE WHEN c1 = 0 THEN false ELSE (c0 IS NOT NULL AND c1 IS NOT NULL AND try_divide(c0, c1) IS NULL) END'
     """
-    if isinstance(expr, Column | Literal):
+    if isinstance(expr, Column | Literal | Lambda):
+        # What a function of elements fails on cannot be told outside of it.
         return Guarded(rewritten(expr, names))
     parts = [guarded(c, names) for c in expr.children]
     value = expr.rebuilt(tuple(p.value for p in parts))
@@ -67,12 +75,27 @@ def guarded(expr: Expr, names: Names) -> Guarded:
         case Call(function="or"):
             return Guarded(value, _until(parts, "IS DISTINCT FROM true"))
     below = [p.fails for p in parts if p.fails is not None]
-    tried = _tried(expr, parts)
-    if tried is None:
-        return Guarded(value, _any(below))
     there = [f"{p.value} IS NOT NULL" for p in parts]
-    own = f"({' AND '.join([*there, f'{tried} IS NULL'])})"
-    return Guarded(Raw(expr.type, tried), _any([*below, own]))
+    if (outside := _outside(expr, parts)) is not None:
+        tried, own = outside
+    elif (found := _tried(expr, parts)) is not None:
+        tried, own = found, f"{found} IS NULL"
+    else:
+        return Guarded(value, _any(below))
+    return Guarded(Raw(expr.type, tried), _any([*below, f"({' AND '.join([*there, own])})"]))
+
+
+def _outside(expr: Expr, parts: Sequence[Guarded]) -> tuple[str, str] | None:
+    """An element of an array as one that is NULL where there is none, and where that is: elements may be NULL, too."""
+    if not isinstance(expr, Call) or expr.function not in ("[]", "element_at"):
+        return None
+    if expr.args[0].type.name != "ARRAY" or not expr.args[1].type.is_integral:
+        return None  # a field, or an entry of a map: NULL where it is not there
+    array, place = (str(p.value) for p in parts)
+    if expr.function == "[]":
+        return f"get({array}, {place})", f"({place} < 0 OR {place} >= size({array}))"
+    beyond = f"({place} = 0 OR {place} > size({array}) OR {place} < -size({array}))"
+    return f"try_element_at({array}, nullif({place}, 0))", beyond
 
 
 def _tried(expr: Expr, parts: Sequence[Guarded]) -> str | None:
@@ -86,8 +109,18 @@ def _tried(expr: Expr, parts: Sequence[Guarded]) -> str | None:
     values = [str(p.value) for p in parts]
     if expr.function in _TRIED and len(values) >= 1:
         return f"{_TRIED[expr.function]}({', '.join(values)})"
-    if expr.function == "div":
+    if expr.function in ("div", "pmod"):
         return f"CASE WHEN {values[1]} <> 0 THEN {expr.rebuilt(tuple(p.value for p in parts))} END"
+    if expr.function == "to_date":
+        # As Spark computes it.
+        parsed = f"try_to_timestamp({', '.join(values)})" if len(values) > 1 else values[0]
+        return f"try_cast({parsed} AS date)"
+    if expr.function == "make_date":
+        return f"CAST(try_make_timestamp({', '.join(values)}, 12, 0, 0) AS date)"
+    if expr.function in ("negate", "abs") and expr.type.is_integral:
+        (x,) = values
+        negative = f"try_subtract(CAST(0 AS {spark_type(expr.type)}), {x})"
+        return negative if expr.function == "negate" else f"CASE WHEN {x} < 0 THEN {negative} ELSE {x} END"
     return None
 
 
