@@ -28,6 +28,7 @@ OF_RELATION: dict[str, StreamQuery | RelationQuery] = {
     "what is emitted": E[range_("2 us")].explode("l", "x", outer=True).select("x").istream(),
     "whole states": E[rows(3)].explode("l", "p", "x", outer=True).select("k", "p", "x").rstream(),
     "groups": E[range_("3 us")].explode("l", "x").aggregate("count(*) AS n", "last(k) AS k", by="x"),
+    "sums": E[range_("3 us")].explode("l", "x").aggregate("count(*) AS n", "sum(k) AS k", by="x"),
     "panes": E[tumble("4 us")].explode("l", "x").aggregate("count(*) AS n", by="x"),
     "for ever": E[unbounded()].explode("l", "x").aggregate("count(*) AS n", "max(k) AS k", by="x"),
     "bounds": E[tumble("4 us")].explode("l", "x").aggregate("count(*) AS n", by="x").window_bounds(),
