@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -56,15 +57,11 @@ def test_a_second_run_asks_for_nothing_before_its_answer(
     assert engine.run(query, until=first, s=s).collect() == rows
 
 
-def view_of(spark: SparkSession, path: Path) -> None:
+@pytest.fixture
+def growing(spark: SparkSession, table: Path) -> Iterator[Path]:
     """A table whose DataFrames see what is added."""
     spark.sql("DROP TABLE IF EXISTS learnt_readings")
-    spark.sql(f"CREATE TABLE learnt_readings USING parquet LOCATION '{path}'")
-
-
-@pytest.fixture
-def growing(spark: SparkSession, table: Path) -> object:
-    view_of(spark, table)
+    spark.sql(f"CREATE TABLE learnt_readings USING parquet LOCATION '{table}'")
     yield table
     spark.sql("DROP TABLE learnt_readings")
 

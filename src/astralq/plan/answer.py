@@ -95,7 +95,7 @@ def plan_epoch(run: Run, first: int, *, small: bool) -> Plan:
 
 
 def _plan(run: Run, answer: Table | None) -> Plan:
-    known = isinstance(run, BatchRun) and not run.choices.asks_times and run.knows_times
+    known = isinstance(run, BatchRun) and run.knows_times
     return Plan(
         answer,
         run.one_partition,

@@ -40,7 +40,7 @@ from astralq.plan.table import (
 )
 from astralq.spark.columns import col, lit
 from astralq.spark.session import is_remote
-from astralq.spark.statements import NO_LIMIT, SHORTEST, Statement, named, statements, views
+from astralq.spark.statements import NO_LIMIT, SHORTEST, Statement, join_hint, named, statements, views
 
 DEEP = 40
 """Steps one over the other that are sent to a server at once; each is two messages, one in the other."""
@@ -94,18 +94,18 @@ class Execution:
         return self._frames[table.digest]
 
     def _add(self, node: Table, inside: dict[str, int]) -> None:
-        """The DataFrame of a node whose children have theirs, or are said inside of its statement."""
+        """The DataFrame of a node whose children have theirs, or are subqueries of its statement."""
         if node.digest in self._frames:
             return
-        said = [c for c in node.children if c.digest in inside]
-        if said and 1 + sum(inside[c.digest] for c in said) >= SHORTEST:
-            self._frames[node.digest] = self._stated(node, inside)
+        subqueries = [c for c in node.children if c.digest in inside]
+        if subqueries and 1 + sum(inside[c.digest] for c in subqueries) >= SHORTEST:
+            self._frames[node.digest] = self._statement(node, inside)
             return
-        for child in said:
+        for child in subqueries:
             self._add(child, inside)
         self._frames[node.digest] = self._shallow(node, self._translated(node))
 
-    def _stated(self, table: Table, inside: dict[str, int]) -> DataFrame:
+    def _statement(self, table: Table, inside: dict[str, int]) -> DataFrame:
         with views() as view:
             statement = Statement(inside, lambda leaf: view(self._of(leaf)), one_partition=self.one_partition)
             return self.session.sql(statement.text(table))
@@ -223,11 +223,8 @@ class Execution:
 
     def _joined(self, table: Join) -> DataFrame:
         left, right = self._of(table.left), self._of(table.right)
-        if self.one_partition:
-            # Neither side is sent anywhere: no broadcast, which would be a job of its own.
-            right = right.hint("merge" if table.by != "nested" and table.how != "cross" else "shuffle_replicate_nl")
-        elif table.by == "broadcast":
-            right = F.broadcast(right)
+        hint = join_hint(table, one_partition=self.one_partition)
+        right = right if hint is None else right.hint(hint)
         if table.how == "cross":
             return self._gathered(left.crossJoin(right))
         return self._gathered(left.join(right, F.expr(table.on), table.how))

@@ -27,13 +27,13 @@ _CONSTANT = re.compile(r"\d+L?|true|false|null", re.IGNORECASE)
 _TOKEN = re.compile(r"'(?:[^'\\]|\\.)*'|(?<![\w.])[A-Za-z_]\w*(?!\w|\s*\()", re.DOTALL)
 _NAMES_OTHERS = re.compile(r"->|struct<|[\"`]|\b[rR]'", re.IGNORECASE)
 """Where names may be those of parameters, of fields in types, or of anything: no text that we make has them bare."""
-_SAID = Select | Where | Distinct | Aggregate | Union | Join | Sort
+_RENDERED = Select | Where | Distinct | Aggregate | Union | Join | Sort
 _JOINS = {"inner": "JOIN", "left": "LEFT JOIN", "cross": "CROSS JOIN"}
 
 
 def statements(root: Table, *, known: Callable[[Table], bool]) -> dict[str, int]:
-    """The nodes, by their digests, that are said inside of the statement of the node above them, with the number of
-    nodes that each one's text has: those that are read once, and whose frames are not known yet."""
+    """The nodes, by their digests, that become subqueries in the statement of the node above them, with the number of
+    nodes that each one's text has: those that are read once, and whose DataFrames are not known yet."""
     readers: dict[str, list[Table]] = {}
     once: dict[str, Table] = {}
     for node in root.walk():
@@ -45,14 +45,14 @@ def statements(root: Table, *, known: Callable[[Table], bool]) -> dict[str, int]
     for digest, node in once.items():
         above = readers.get(digest, [])
         size = 1 + sum(inside.get(c.digest, 0) for c in node.children)
-        said = isinstance(node, _SAID) and len(above) == 1 and isinstance(above[0], _SAID)
-        if said and size < LONGEST and not known(node):
+        subquery = isinstance(node, _RENDERED) and len(above) == 1 and isinstance(above[0], _RENDERED)
+        if subquery and size < LONGEST and not known(node):
             inside[digest] = size
     return inside
 
 
 class Statement:
-    """The text of a node with all that is said inside of it; `leaf` names the views of the others."""
+    """The text of a node, with its subqueries; `leaf` names the views of the others."""
 
     def __init__(self, inside: dict[str, int], leaf: Callable[[Table], str], *, one_partition: bool) -> None:
         self._inside = inside
@@ -114,13 +114,8 @@ class Statement:
         return f"(\n{self.text(table)}\n)" if table.digest in self._inside else self._leaf(table)
 
     def _joined(self, table: Join) -> str:
-        hint = ""
-        if self._one_partition:
-            # Neither side is sent anywhere: no broadcast, which would be a job of its own.
-            merges = table.by != "nested" and table.how != "cross"
-            hint = f"/*+ {'MERGE' if merges else 'SHUFFLE_REPLICATE_NL'}(_right) */ "
-        elif table.by == "broadcast":
-            hint = "/*+ BROADCAST(_right) */ "
+        name = join_hint(table, one_partition=self._one_partition)
+        hint = "" if name is None else f"/*+ {name.upper()}(_right) */ "
         on = "" if table.how == "cross" else f"\nON {table.on}"
         left, right = self._source(table.left), self._source(table.right)
         return f"SELECT {hint}*\nFROM {left} AS _left\n{_JOINS[table.how]} {right} AS _right{on}"
@@ -128,6 +123,14 @@ class Statement:
     def _gathered(self, text: str) -> str:
         """In one partition, where that is how it is computed (see `Execution`)."""
         return f"SELECT /*+ COALESCE(1) */ * FROM (\n{text}\n)\nLIMIT {NO_LIMIT}" if self._one_partition else text
+
+
+def join_hint(table: Join, *, one_partition: bool) -> str | None:
+    """Spark's hint for the right side of a join."""
+    if one_partition:
+        # Neither side is sent anywhere: no broadcast, which would be a job of its own.
+        return "merge" if table.by != "nested" and table.how != "cross" else "shuffle_replicate_nl"
+    return "broadcast" if table.by == "broadcast" else None
 
 
 def _own_names(table: Select, texts: Sequence[str]) -> dict[str, str] | None:
