@@ -113,6 +113,8 @@ class Planner:
                 guarded = run.state is None and run.facts.is_guarded(op, run.t0)
                 scan = rows.bounded(op, run.scan(op), None if guarded else run.t0_or_none, run.until)
                 received = rows.received(op, scan)
+                if run.state is None:  # the columns of state tables stay as they are
+                    received = rows.without_time(op, received)
                 if run.since is not None:  # what an older query has seen, whose state goes on here
                     received = replace(received, rows=received.rows.where(col("t") > run.since))
                 return streams.from_start(received, run.t0, run.until, guarded=guarded)
@@ -164,9 +166,14 @@ class Planner:
             return None
         assert isinstance(child, Join)
         assert isinstance(child.right, Domain)
-        relation = self._looking_back(child.right).relation(child.right.child, ordered=False)
-        found = lookup.looked_up(child, self.stream(child.left.children[0]), relation, keys)
-        self.run.choices.note(child.label, "one pass by key and time", "there is at most one row of a key to look up")
+        back = self._looking_back(child.right)
+        if (last := lookup.last_of_key(child, keys)) is not None:
+            there, why = lookup.Rows.of_stream(back.stream(last)), "the last tuple of a key holds until the next comes"
+        else:
+            there = lookup.Rows.of_relation(back.relation(child.right.child, ordered=False))
+            why = "there is at most one row of a key to look up"
+        found = lookup.looked_up(child, self.stream(child.left.children[0]), there, keys)
+        self.run.choices.note(child.label, "one pass by key and time", why)
         for a in reversed(above):
             match a:
                 case Select():

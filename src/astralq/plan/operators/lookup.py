@@ -7,12 +7,13 @@ and each tuple takes the last row before it. No intervals are compared, and none
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 from astralq.algebra.base import Operator
 from astralq.algebra.domain import Domain, LastBatchOf
 from astralq.algebra.properties import properties
 from astralq.algebra.relational import Join, JoinKind
-from astralq.algebra.windows import Window, last_batch
+from astralq.algebra.windows import Window, last_batch, last_row
 from astralq.plan import functions as F  # noqa: N812
 from astralq.plan.columns import Column, col, columns, lit
 from astralq.plan.columns import Window as Over
@@ -20,6 +21,7 @@ from astralq.plan.encoding.batches import Id, lt
 from astralq.plan.encoding.tables import RelationTable, StreamTable, attributes
 from astralq.plan.operators.expressions import Names, compiled
 from astralq.plan.operators.keys import KeyPair, column_keys
+from astralq.plan.table import Table
 from astralq.schema import DOUBLE
 
 
@@ -47,9 +49,43 @@ def _same_type(op: Join, key: KeyPair) -> bool:
     return left == right and left != DOUBLE
 
 
-def looked_up(op: Join, stream: StreamTable, relation: RelationTable, keys: Sequence[KeyPair]) -> StreamTable:
+def last_of_key(op: Join, keys: Sequence[KeyPair]) -> Operator | None:
+    """The stream whose last tuple of each key is looked up, as [PARTITION BY … ROWS 1] holds it; None if it is not
+    that, or if more than the partition is compared."""
+    assert isinstance(op.right, Domain)
+    match op.right.child:
+        case Window(stream, spec) if spec.partition and spec == last_row().by(*spec.partition):
+            parts = {f"c{stream.schema.index(name)}" for name in spec.partition}
+            return stream if parts == {right for _, right, _ in keys} else None
+    return None
+
+
+@dataclass(frozen=True)
+class Rows:
+    """What is looked up: rows with the batch from which each of them holds. One of a key holds until the next, or until
+    an end of its own; `order` tells which of those that begin together is the last."""
+
+    table: Table
+    start: Id
+    end: Id | None = None
+    order: tuple[str, ...] = ()
+
+    @staticmethod
+    def of_relation(relation: RelationTable) -> Rows:
+        return Rows(relation.rows, relation.start, relation.end)
+
+    @staticmethod
+    def of_stream(stream: StreamTable) -> Rows:
+        return Rows(stream.rows, stream.batch, None, tuple(stream.order))
+
+    @property
+    def one_batch(self) -> bool:
+        return self.start.i is None and (self.end is None or self.end.i is None)
+
+
+def looked_up(op: Join, stream: StreamTable, rows: Rows, keys: Sequence[KeyPair]) -> StreamTable:
     """The tuples of a stream, each with the row of its key in the state of its batch, or with NULLs (LEFT)."""
-    one_batch = stream.one_batch and relation.one_batch
+    one_batch = stream.one_batch and rows.one_batch
     width, right = len(op.left.schema), attributes(op.right.schema)
     tuple_columns = list(dict.fromkeys([*attributes(op.left.schema), *stream.order, *stream.stamp_columns]))
     stamps = ["_t"] if one_batch else ["_t", "_i"]
@@ -57,13 +93,18 @@ def looked_up(op: Join, stream: StreamTable, relation: RelationTable, keys: Sequ
     def stamp(b: Id) -> list[Column]:
         return [b.t.alias("_t"), *([] if one_batch else [b.index.alias("_i")])]
 
-    end = [relation.end.t.alias("tt"), *([] if one_batch else [relation.end.index.alias("ti")])]
-    held = F.struct(*columns(right), *end)
-    rows = relation.rows.select(
+    # Keys are equal on both sides.
+    key_of = {c: f"_k{n}" for n, (_, c, _) in enumerate(keys)}
+    held = [col(c) for c in right if c not in key_of]
+    if rows.end is not None:
+        held += [rows.end.t.alias("tt"), *([] if one_batch else [rows.end.index.alias("ti")])]
+    order = [f"_o{n}" for n in range(len(rows.order))]
+    there = rows.table.select(
         *(col(c).alias(f"_k{n}") for n, (_, c, _) in enumerate(keys)),
-        *stamp(relation.start),
+        *stamp(rows.start),
         lit(0).alias("_side"),
-        held.alias("_held"),
+        *(col(c).alias(o) for c, o in zip(rows.order, order, strict=True)),
+        F.struct(lit(0).alias("there"), *held).alias("_held"),
     )
     tuples = stream.rows.select(
         *(col(c).alias(f"_k{n}") for n, (c, _, _) in enumerate(keys)),
@@ -72,13 +113,12 @@ def looked_up(op: Join, stream: StreamTable, relation: RelationTable, keys: Sequ
         *columns(tuple_columns),
     )
     # A row that begins with the tuple's batch is there already.
-    before = Over.partition_by(*(f"_k{n}" for n in range(len(keys)))).order_by(*stamps, "_side").rows(None, 0)
-    both = rows.union(tuples, missing=True).with_column("_last", F.last("_held", ignorenulls=True).over(before))
-    now, ends = (Id(col(t), None if one_batch else col(i)) for t, i in (("_t", "_i"), ("_last.tt", "_last.ti")))
+    before = Over.partition_by(*(f"_k{n}" for n in range(len(keys)))).order_by(*stamps, "_side", *order).rows(None, 0)
+    both = there.union(tuples, missing=True).with_column("_last", F.last("_held", ignorenulls=True).over(before))
     found = both.where(col("_side") == 1).select(
         *columns(tuple_columns),
-        *(col(f"_last.{c}").alias(f"c{width + k}") for k, c in enumerate(right)),
-        F.coalesce(lt(now, ends), lit(False)).alias("_holds"),
+        *((col(key_of[c]) if c in key_of else col(f"_last.{c}")).alias(f"c{width + k}") for k, c in enumerate(right)),
+        _holds(rows, one_batch=one_batch).alias("_holds"),
     )
     condition = compiled(op.condition, Names(op.both, attributes(op.both)))
     found = found.with_column("_fits", F.coalesce(F.when(col("_holds"), condition), lit(False)))
@@ -88,3 +128,11 @@ def looked_up(op: Join, stream: StreamTable, relation: RelationTable, keys: Sequ
         partner = [f"c{width + k}" for k in range(len(right))]
         found = found.with_columns({c: F.when(col("_fits"), col(c)) for c in partner})
     return StreamTable(found.drop("_holds", "_fits"), op.both, stream.order, stream.one_batch)
+
+
+def _holds(rows: Rows, *, one_batch: bool) -> Column:
+    """Whether there was a row, and it holds still."""
+    if rows.end is None:
+        return col("_last").is_not_null()
+    now, ends = (Id(col(t), None if one_batch else col(i)) for t, i in (("_t", "_i"), ("_last.tt", "_last.ti")))
+    return F.coalesce(lt(now, ends), lit(False))

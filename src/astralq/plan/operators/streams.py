@@ -7,6 +7,7 @@ from dataclasses import replace
 from astralq.algebra.relational import Project, Select
 from astralq.algebra.stream_ops import Spread
 from astralq.algebra.ticks import Tick
+from astralq.expr.nodes import Column as Attribute
 from astralq.plan import functions as F  # noqa: N812
 from astralq.plan.columns import Window, col, columns, lit
 from astralq.plan.encoding.numbering import numbered
@@ -57,12 +58,22 @@ def select(op: Select, stream: StreamTable, run: Run) -> StreamTable:
 
 def project(op: Project, stream: StreamTable, run: Run) -> StreamTable:
     names, stream = _names(op, stream, run)
-    order = {name: f"q{k}" for k, name in enumerate(stream.order)}
     items = [compiled(e, names).alias(f"c{k}") for k, (_, e) in enumerate(op.items)]
-    rows = stream.rows.select(
-        *items, *columns(stream.stamp_columns), *(col(old).alias(new) for old, new in order.items())
-    )
+    # What is still there as an attribute is not copied; the columns of state tables stay as they are.
+    there = _attributes_of(op, stream) if run.state is None else {}
+    order = {name: there.get(name, f"q{k}") for k, name in enumerate(stream.order)}
+    copied = [col(old).alias(new) for old, new in order.items() if old not in there]
+    rows = stream.rows.select(*items, *columns(stream.stamp_columns), *copied)
     return replace(stream, rows=rows, schema=op.schema, order=tuple(order.values()))
+
+
+def _attributes_of(op: Project, stream: StreamTable) -> dict[str, str]:
+    """The columns of attributes that a projection keeps, with those that they become."""
+    kept: dict[str, str] = {}
+    for k, (_, e) in enumerate(op.items):
+        if isinstance(e, Attribute) and e.name in stream.schema:
+            kept.setdefault(f"c{stream.schema.index(e.name)}", f"c{k}")
+    return kept
 
 
 def from_start(stream: StreamTable, t0: Instant, until: Instant | None, *, guarded: bool = False) -> StreamTable:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping
+from dataclasses import replace
 
 from astralq.algebra.constants import Constants
 from astralq.algebra.sources import RelationSource, SensedSource, Source, StreamSource, Validity
@@ -74,6 +75,15 @@ def received(source: StreamSource | SensedSource, rows: Table) -> StreamTable:
         window = Window.partition_by("t").order_by(*order)
         tuples = tuples.with_column("i", F.row_number().over(window).cast("bigint") - 1)
     return StreamTable(tuples, schema, order, one_batch=source.batch_by is None and not source.batch_each_row)
+
+
+def without_time(source: StreamSource | SensedSource, stream: StreamTable) -> StreamTable:
+    """Without the timestamp's own attribute in the order, where it says no more than t, by which tuples are ordered
+    first. Fewer columns are sorted by, and none is kept for it where nobody reads it."""
+    if isinstance(source, SensedSource) or source.timestamp is None or source.unit is not None:
+        return stream
+    at = f"c{source.schema.index(source.timestamp)}"
+    return replace(stream, order=tuple(c for c in stream.order if c != at)) if "t" in stream.rows.columns else stream
 
 
 def _stamped_already(source: StreamSource | SensedSource, rows: Table) -> StreamTable:
