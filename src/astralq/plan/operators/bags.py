@@ -6,9 +6,11 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from astralq.algebra.relational import SetKind, ValueSetOperation
+from astralq.algebra.windows import Window, range_, range_of, unbounded
 from astralq.plan import functions as F  # noqa: N812
 from astralq.plan.aggregate.elementary import Elementary
-from astralq.plan.columns import Column, Window, col, columns, lit
+from astralq.plan.columns import Column, col, columns, lit
+from astralq.plan.columns import Window as Over
 from astralq.plan.encoding.batches import NEVER
 from astralq.plan.encoding.scan import equal
 from astralq.plan.encoding.tables import Key, RelationTable, attributes, in_order, relabelled, same_batches
@@ -17,6 +19,7 @@ from astralq.plan.operators.relational import by_value
 from astralq.plan.run import Run
 from astralq.plan.table import Table
 from astralq.schema import DOUBLE
+from astralq.timeline import Duration
 
 
 def bag_operation(op: ValueSetOperation, left: RelationTable, right: RelationTable, run: Run) -> RelationTable:
@@ -35,28 +38,42 @@ def bag_operation(op: ValueSetOperation, left: RelationTable, right: RelationTab
         matches = same_values(sides[0], sides[1], run)
         return intersection(matches) if op.how is SetKind.INTERSECT else difference(matches)
     if op.how is SetKind.EXCEPT and left.append_only and left.one_batch:
-        return _gaps(op, left, right)
+        # An epoch has no rows on the right of a value that has been silent for long.
+        return _gaps(op, left, right, together=run.state is None and _enter_together(op))
     return _swept(op, left, right)
 
 
-def _gaps(op: ValueSetOperation, left: RelationTable, right: RelationTable) -> RelationTable:
+def _enter_together(op: ValueSetOperation) -> bool:
+    """Whether both sides are windows over one stream that each tuple enters when it comes: then a value is on the
+    left from its first row on the right on, and the left side need not be looked at."""
+    match op:
+        case ValueSetOperation(Window(stream, left), Window(other, right)):
+            return stream == other and left == unbounded() and right == range_(range_of(right) or Duration(0))
+    return False
+
+
+def _gaps(op: ValueSetOperation, left: RelationTable, right: RelationTable, *, together: bool) -> RelationTable:
     """EXCEPT of a side that nothing leaves: a value is there from its first row on, but where the right side has it.
 
     The first row counts as an interval of no length, so that in the order of their beginnings each gap is between the
-    latest end so far and the next beginning: one pass over the right side's rows, none of them taken apart.
+    latest end so far and the next beginning: one pass over the right side's rows, none of them taken apart. `together`:
+    a value is on both sides from its first row on, and there it stays for the same time, whichever row it is of.
     """
     values = attributes(op.schema)
-    first = left.rows.group_by(*columns(values)).agg(F.min("ft").alias("at"))
-    mine = first.select(*columns(values), "at", col("at").alias("tt"), lit(True).alias("mine"))
-    held = right.rows.where(col("ft") < col("tt"))
-    theirs = held.select(*columns(values), col("ft").alias("at"), "tt", lit(False).alias("mine"))
-    in_turn = Window.partition_by(*columns(values)).order_by("at")
+    rows = right.rows.where(col("ft") < col("tt")).select(*columns(values), col("ft").alias("at"), "tt")
+    latest, there = col("tt"), lit(True)
+    in_turn = Over.partition_by(*columns(values)).order_by("at")
     so_far = in_turn.rows(None, 0)
-    gaps = mine.union(theirs).select(
+    if not together:
+        first = left.rows.group_by(*columns(values)).agg(F.min("ft").alias("at"))
+        mine = first.select(*columns(values), "at", col("at").alias("tt"), lit(True).alias("mine"))
+        rows = mine.union(rows.with_column("mine", lit(False)))
+        latest, there = F.max("tt").over(so_far), F.max("mine").over(so_far)
+    gaps = rows.select(
         *columns(values),
-        F.max("tt").over(so_far).alias("ft"),
-        F.max("mine").over(so_far).alias("_there"),
+        latest.alias("ft"),
         F.coalesce(F.lead("at").over(in_turn), lit(NEVER)).alias("tt"),
+        there.alias("_there"),
     )
     rows = gaps.where(col("_there") & (col("ft") < col("tt"))).select(*columns(values), "ft", "tt")
     unseen = left.unseen or right.unseen
@@ -68,7 +85,7 @@ def _swept(op: ValueSetOperation, left: RelationTable, right: RelationTable) -> 
     values, one_batch = attributes(op.schema), left.one_batch
     points = ["at"] if one_batch else ["at", "ai"]
     changes = _changes(left, values, "mine").union(_changes(right, values, "theirs"), missing=True)
-    in_turn = Window.partition_by(*columns(values)).order_by(*points)
+    in_turn = Over.partition_by(*columns(values)).order_by(*points)
     upto = {side: F.coalesce(F.sum(side).over(in_turn), lit(0)) for side in ("mine", "theirs")}
     following = F.lead(F.struct(*columns(points))).over(in_turn)
     last = changes.with_columns({**upto, "_next": following})
@@ -117,7 +134,7 @@ def _bags(op: ValueSetOperation, left: RelationTable, right: RelationTable, run:
     elementary = Elementary.of([mine, theirs], values, run, one_batch=left.one_batch)
     there = elementary.members(theirs).group_by(*columns(values), "e").agg(F.count(lit(1)).alias("_n"))
     there = there.select(*(col(c).alias(f"_{c}") for c in values), col("e").alias("_e"), "_n")
-    turn = Window.partition_by(*columns(values), "e").order_by(*in_order(names))
+    turn = Over.partition_by(*columns(values), "e").order_by(*in_order(names))
     ranked = elementary.members(mine).with_column("_rank", F.row_number().over(turn))
     same = equal(columns(values), columns(f"_{c}" for c in values)) & (col("e") == col("_e"))
     joined = ranked.join(there, same, "left").with_column("_n", F.coalesce("_n", lit(0)))
