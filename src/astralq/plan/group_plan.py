@@ -25,6 +25,7 @@ from astralq.plan.table import (
     Keep,
     Materialize,
     Numbers,
+    Repartition,
     Select,
     Sort,
     Table,
@@ -170,6 +171,8 @@ class _Grouping:
                 return Select(below, (*((c, c) for c in below.columns), (name, number)))
             case Sort(_, by):
                 return Sort(self._each(self._children(tables, "child")), (QUERY, *by))
+            case Repartition(_, keys):
+                return Repartition(self._each(self._children(tables, "child")), (*keys, QUERY))
             case Materialize():
                 return Materialize(self._each(self._children(tables, "child")))
         assert not isinstance(first, Assumed), "a plan that is not complete"

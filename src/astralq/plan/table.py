@@ -7,7 +7,7 @@ that are computed the same way have the same digest, in every process.
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields
 from functools import cached_property
 
@@ -94,6 +94,10 @@ class Table:
         return Distinct(self)
 
     # Several rows, several tables
+
+    def repartition(self, keys: Sequence[str]) -> Table:
+        """The same rows, those of equal keys in one partition: before each becomes several, so that fewer are sent."""
+        return Repartition(self, tuple(keys)) if keys else self
 
     def group_by(self, *keys: Column | str) -> Grouped:
         return Grouped(self, tuple(column(k).name for k in keys))
@@ -299,6 +303,13 @@ class Sort(_Rows):
     """The same rows in an order, NULLs first."""
 
     by: tuple[str, ...]
+
+
+@dataclass(frozen=True, eq=False)
+class Repartition(_Rows):
+    """The same rows, partitioned by keys."""
+
+    keys: tuple[str, ...]
 
 
 @dataclass(frozen=True, eq=False)

@@ -29,6 +29,7 @@ from astralq.plan.table import (
     Keep,
     Materialize,
     Numbers,
+    Repartition,
     Scan,
     Select,
     Sort,
@@ -183,6 +184,8 @@ class Execution:
                 return (
                     self._of(child).sortWithinPartitions(*order) if self.one_partition else self._of(child).sort(*order)
                 )
+            case Repartition(child, keys):
+                return self._of(child) if self.one_partition else self._of(child).repartition(*keys)
             case Materialize(child):
                 return self._materialized(self._of(child))
             case Keep(child, name, append):

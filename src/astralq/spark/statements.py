@@ -12,7 +12,7 @@ from uuid import uuid4
 
 from pyspark.sql import DataFrame
 
-from astralq.plan.table import Aggregate, Distinct, Join, Select, Sort, Table, Union, Where
+from astralq.plan.table import Aggregate, Distinct, Join, Repartition, Select, Sort, Table, Union, Where
 
 NO_LIMIT = 2**31 - 1
 LONGEST = 40
@@ -27,7 +27,7 @@ _CONSTANT = re.compile(r"\d+L?|true|false|null", re.IGNORECASE)
 _TOKEN = re.compile(r"'(?:[^'\\]|\\.)*'|(?<![\w.])[A-Za-z_]\w*(?!\w|\s*\()", re.DOTALL)
 _NAMES_OTHERS = re.compile(r"->|struct<|[\"`]|\b[rR]'", re.IGNORECASE)
 """Where names may be those of parameters, of fields in types, or of anything: no text that we make has them bare."""
-_RENDERED = Select | Where | Distinct | Aggregate | Union | Join | Sort
+_RENDERED = Select | Where | Distinct | Aggregate | Union | Join | Sort | Repartition
 _JOINS = {"inner": "JOIN", "left": "LEFT JOIN", "cross": "CROSS JOIN"}
 
 
@@ -74,6 +74,9 @@ class Statement:
                     return f"SELECT DISTINCT {_list(made)}{rows}"
                 grouped = f"\nGROUP BY {', '.join(text for _, text in made[: len(keys)])}" if keys else ""
                 return f"SELECT {_list(made)}{rows}{grouped}"
+            case Repartition(child, keys):
+                hint = "" if self._one_partition else f"/*+ REPARTITION({', '.join(keys)}) */ "
+                return f"SELECT {hint}*{self._from(child)}"
             case Union(sides):
                 return self._gathered("\nUNION ALL\n".join(f"(SELECT *{self._from(s)})" for s in sides))
             case Join():

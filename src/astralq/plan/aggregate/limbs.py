@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from astralq.plan import functions as F  # noqa: N812
@@ -19,6 +19,8 @@ from astralq.plan.sources.stamps import CHANGED
 _GRIDS = (0, -8, -16, -24, -32, -40, -48, -53, -56, -60, -64, -72, -80, -96, -128, -192, -256, -512, -800, -1074)
 """Powers of two: a column's finest bit is looked for among these."""
 
+_DOUBLE = 53
+"""Whole numbers of so many bits are doubles."""
 _WIDE = 32
 _DIGITS_BEHIND = 16
 
@@ -26,12 +28,13 @@ _DIGITS_BEHIND = 16
 @dataclass(frozen=True)
 class Layout:
     """How values are cut: `count` limbs of `width` bits, the lowest worth 2^`low`; `special` if there are infinities
-    or NaN, which are added apart."""
+    or NaN, which are added apart. A sum has at most so many `bits`, counted from the lowest one."""
 
     low: int
     width: int
     count: int
     special: bool = False
+    bits: int = field(default=1074 + 1024, repr=False, compare=False)
 
     @property
     def fast(self) -> bool:
@@ -91,8 +94,13 @@ class Layout:
         """The sum divided by how many there are, rounded once: a constant's average is that constant."""
         if not self.fast:
             return _rounded(limbs, self, count)
-        high, low = self._doubles(limbs)
         n = count.cast("double")
+        if self.count == 1 and self.bits <= _DOUBLE:
+            # The sum is a double without loss, so that IEEE's division rounds once.
+            quotient = times_power(limbs[0].cast("double"), self.low) / n
+            fits = F.abs(limbs[0]) <= lit(2**_DOUBLE)
+            return F.when(fits, quotient).otherwise(F.raise_error(lit(CHANGED)).cast("double"))
+        high, low = self._doubles(limbs)
         # Double-double division: the remainder of s / n is exact, and corrects the quotient before it is rounded.
         s = high + low
         other = s - high
@@ -126,14 +134,13 @@ def times_power(value: Column, exponent: int) -> Column:
     return times_power(value * lit(math.ldexp(1.0, int(step))), exponent - int(step))
 
 
-INTEGERS = Layout(0, 31, 1)
 LONGS = Layout(0, 32, 2)
 
 
 def integer_layout(name: str, rows: int) -> Layout:
     """For INT a BIGINT holds every sum; a BIGINT is cut in two so that no sum overflows."""
     if name == "INT":
-        return INTEGERS
+        return Layout(0, 31, 1, bits=31 + rows.bit_length())
     return LONGS if rows < 2**20 else Layout(0, _WIDE, 3)
 
 
@@ -213,7 +220,7 @@ def layout(rows: int, greatest: float, low: int, *, special: bool = False) -> La
     span, headroom = max(1, high - low), rows.bit_length() + 1
     width = min(52, 61 - headroom)
     count = 1 if span + headroom <= 61 else 2
-    fast = Layout(low, width, count, special)
+    fast = Layout(low, width, count, special, bits=span + rows.bit_length())
     if fast.fast and (count == 1 or span <= width + 52 - headroom):
         return fast
     return Layout(low, _WIDE, -(-span // _WIDE) + 1, special)

@@ -136,18 +136,20 @@ class Merging:
 
     def _events(self, named: Table) -> Table:
         """Entries, and exits with what they take off: at, and the partials; both in one pass over the rows."""
-        one_batch, leaves = self.relation.one_batch, not self.relation.append_only
-        stamp = ["at"] if one_batch else ["at", "ai"]
-
-        def event(t: str, i: str, *, enters: bool) -> Column:
-            index = [] if one_batch else [col(i).alias("ai")]
+        one_batch = self.relation.one_batch
+        if self.relation.append_only:
+            stamp = [col("ft").alias("at"), *([] if one_batch else [col("fi").alias("ai")])]
+            events = named.select(*self.keys, *stamp, *self.merges)
+        else:
+            both = named.repartition(self.keys).with_column("_enters", F.explode(F.array(lit(True), lit(False))))
+            enters = col("_enters")
+            stamp = [F.when(enters, col("ft")).otherwise(col("tt")).alias("at")]
+            if not one_batch:
+                stamp.append(F.when(enters, col("fi")).otherwise(col("ti")).alias("ai"))
             # Minima are swept only where nothing leaves.
-            values = [(col(n) if enters or m != "sum" else -col(n)).alias(n) for n, m in self.merges.items()]
-            return F.struct(col(t).alias("at"), *index, *values)
-
-        both = [event("ft", "fi", enters=True)] + ([event("tt", "ti", enters=False)] if leaves else [])
-        exploded = named.select(*self.keys, F.explode(F.array(*both)).alias("event"))
-        events: Table = exploded.select(*self.keys, *(col(f"event.{c}") for c in [*stamp, *self.merges]))
+            assert set(self.merges.values()) == {"sum"}, self.merges
+            values = (F.when(enters, col(n)).otherwise(-col(n)).alias(n) for n in self.merges)
+            events = both.select(*self.keys, *stamp, *values)
         return events.where(col("at") < NEVER)
 
     def _always_one(self, events: Table) -> Table:

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from astralq.plan import functions as F  # noqa: N812
 from astralq.plan.columns import Column, lit, long
-from astralq.timeline import BatchId
+from astralq.timeline import LAST_INDEX, BatchId
 
 ALWAYS = -(2**62)
 """Before every instant: the start of what holds from always."""
@@ -45,13 +45,20 @@ def at(t: Column | int) -> Id:
 
 def lt(a: Id, b: Id) -> Column:
     """a < b, lexicographically."""
-    if a.i is None and b.i is None:
+    if (a.i is None and b.i is None) or _is_last(a):
         return a.t < b.t
     return (a.t < b.t) | ((a.t == b.t) & (a.index < b.index))
 
 
 def le(a: Id, b: Id) -> Column:
+    if (a.i is None and b.i is None) or _is_last(b):
+        return a.t <= b.t
     return ~lt(b, a)
+
+
+def _is_last(b: Id) -> bool:
+    """Whether nothing of the same instant is behind it."""
+    return b.i is not None and b.i.text == long(LAST_INDEX).text
 
 
 def greatest(a: Id, b: Id) -> Id:

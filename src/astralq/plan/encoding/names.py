@@ -27,7 +27,7 @@ NAMES = {
     r"[nmaxsq]\d+(_\d+)?|(in|out)_\w+": "partial values, limbs of sums, and final values",
     r"limb\d+_\d+|w\d+_\d+|[uc][sqd]\d+_\d+": "limbs of values, and digits and carries of what variances are made of",
     r"(from|leg|path|first|last|point)\d+": "paths",
-    r"event|at|ai|next_\w+|last_\w+|block": "entries and exits",
+    r"_enters|at|ai|next_\w+|last_\w+|block": "entries and exits",
     # Sequential work and joins
     r"_bucket|_b|_all_\w+|_before_\w+|_(first|next|last|final|earlier|later|carried|least)": "summaries of buckets",
     r"_probe|_payload|_side|_nearest|\w+_found|_reached|_batch|_tick|_number": "as-of lookups",

@@ -132,27 +132,29 @@ class Sequenced:
     def neighbours(self, before: Sequence[str], after: Sequence[str]) -> Table:
         """Each row with the values of some columns in the row before it as last_…, and of others in the row after it
         as next_…; NULL where there is none."""
-        table = self._bucketed
         window = Window.partition_by(*self._parts).order_by(*self.order)
+        if self.cut is None:
+            beside = {f"last_{c}": F.lag(col(c)).over(window) for c in before}
+            return self.table.with_columns(beside | {f"next_{c}": F.lead(col(c)).over(window) for c in after})
+        table = self._bucketed
         packed = {"_last": F.struct(*before), "_next": F.struct(*after)}
-        beside: Table = table.with_columns(
+        place = F.struct(*self.order)
+        summary = table.group_by("_bucket").agg(
+            F.max_by(packed["_last"], place).alias("_final"), F.min_by(packed["_next"], place).alias("_first")
+        )
+        buckets = Window().order_by("_bucket")
+        carried = summary.select(
+            col("_bucket").alias("_b"),
+            F.lag("_final").over(buckets).alias("_earlier"),
+            F.lead("_first").over(buckets).alias("_later"),
+        )
+        inner = table.with_columns(
             {"_last": F.lag(packed["_last"]).over(window), "_next": F.lead(packed["_next"]).over(window)}
         )
-        if self.cut is not None:
-            place = F.struct(*self.order)
-            summary = table.group_by("_bucket").agg(
-                F.max_by(packed["_last"], place).alias("_final"), F.min_by(packed["_next"], place).alias("_first")
-            )
-            buckets = Window().order_by("_bucket")
-            carried = summary.select(
-                col("_bucket").alias("_b"),
-                F.lag("_final").over(buckets).alias("_earlier"),
-                F.lead("_first").over(buckets).alias("_later"),
-            )
-            beside = beside.join(carried, col("_bucket") == col("_b"), broadcast=True).with_columns(
-                {"_last": F.coalesce("_last", "_earlier"), "_next": F.coalesce("_next", "_later")}
-            )
-        return beside.select(
+        joined = inner.join(carried, col("_bucket") == col("_b"), broadcast=True).with_columns(
+            {"_last": F.coalesce("_last", "_earlier"), "_next": F.coalesce("_next", "_later")}
+        )
+        return joined.select(
             *columns(self.table.columns),
             *(col(f"_last.{c}").alias(f"last_{c}") for c in before),
             *(col(f"_next.{c}").alias(f"next_{c}") for c in after),

@@ -70,10 +70,12 @@ def marked(relation: RelationTable, run: Run) -> RelationTable:
     values = attributes(relation.schema)
     start, end = (["ft"], ["tt"]) if relation.one_batch else (["ft", "fi"], ["tt", "ti"])
     sequence = Sequenced.of(relation.rows, relation.order, start, run, run.time_cut, few=relation.few)
-    beside = sequence.neighbours([*values, *end], [*values, *start])
+    # Neighbours have the same φ, so that what of it is an attribute need not be compared.
+    compared = [c for c in values if c not in sequence.keys]
+    beside = sequence.neighbours([*compared, *end], [*compared, *start])
 
     def continues(side: str, mine: Sequence[str], theirs: Sequence[str]) -> Column:
-        same = equal(columns(values), columns(f"{side}_{c}" for c in values))
+        same = equal(columns(compared), columns(f"{side}_{c}" for c in compared))
         return (
             col(f"{side}_{theirs[0]}").is_not_null()
             & same
