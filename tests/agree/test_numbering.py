@@ -11,8 +11,9 @@ from astralq import RelationQuery, StreamQuery, range_, rows, stream
 from astralq.model import Data, Stream
 from astralq.plan.encoding import numbering
 from astralq.spark import Engine
+from astralq.spark.batch import Batch
 from astralq.timeline import BatchId, Instant
-from tests.agree.compare import on_model, on_spark, same
+from tests.agree.compare import frames, on_model, on_spark, same
 
 S = stream("S", "k INT, v INT")
 
@@ -30,6 +31,8 @@ QUERIES = {
     "rows in steps, later": S[rows(2, slide=4).delayed(3)].select("_n AS n", "v"),
     "rows of parts in steps": S[rows(3, slide=2).by("k")].aggregate("count(*) AS n", "sum(v) AS s", by="k"),
     "an average of rows in steps": S[rows(9, slide=2)].aggregate("avg(v) AS m", "max(v) AS top").istream(),
+    "an average of rows in whole steps": S[rows(6, slide=3)].aggregate("avg(v) AS m", "min(v) AS low").istream(),
+    "counts by key of rows in whole steps": S[rows(8, slide=4)].aggregate("count(*) AS n", "max(_t) AS at", by="k"),
     "a window by time with positions": S[range_("5 us")].select("_n AS n"),
 }
 
@@ -45,13 +48,21 @@ def test_positions_are_the_models(
     assert same(on_model(query, data), on_spark(Engine(spark, few_rows=0), query, data))
 
 
+@pytest.mark.parametrize(("last", "merged"), [(3, False), (100_000, True)], ids=["crowded", "spread"])
+def test_tuples_are_merged_by_steps_unless_a_batch_goes_over_the_end_of_one(
+    spark: SparkSession, last: int, merged: bool
+) -> None:
+    query = QUERIES["an average of rows in whole steps"].operator
+    plan = Batch(query, frames(spark, query, drawn(last, last)), few_rows=0).plan()
+    assert ("by rows, merged by steps" in [strategy for _, strategy, _ in plan.reasons]) is merged
+
+
 def test_ranges_have_about_as_many_rows_each(monkeypatch: pytest.MonkeyPatch) -> None:
     """A hundred rows in four parts of time, and none elsewhere."""
-    monkeypatch.setattr(numbering, "BUCKETS", 4)
+    monkeypatch.setattr(numbering, "FEWEST", 4)
     ranges = numbering.Ranges.of({10: 30, 11: 20, 500: 25, 900: 25})
     assert ranges is not None
-    assert ranges.before == (0, 30, 75, 100)
-    assert [ranges.of_part[p + 1] for p in (-1, 10, 11, 500, 900)] == [0, 0, 1, 1, 2]
+    assert (ranges.first_parts, ranges.before) == ((11, 900), (0, 30, 75))
 
 
 def test_ranges_of_time_are_not_for_rows_that_come_all_at_once(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -117,7 +117,7 @@ def _happened(run: Run, planner: Planner) -> tuple[Table, tuple[str, ...]]:
             stream = planner.stream(run.query)
             seen = stream.rows.where(le(literal(run.seen_from), stream.batch) & le(stream.batch, literal(run.last)))
             rows = seen.with_column("i", stream.batch.index)
-            return rows, tuple(dict.fromkeys(["t", "i", *stream.order, *attributes(stream.schema)]))
+            return rows, ("t", "i", *stream.order_columns)
         case Kind.RELATION:
             relation = (
                 planner.relation(run.query, identity=False)

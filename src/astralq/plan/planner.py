@@ -37,12 +37,14 @@ from astralq.algebra.ticks import Tick
 from astralq.algebra.windows import Window
 from astralq.errors import PlanError
 from astralq.expr.nodes import Expr
-from astralq.expr.safety import can_fail, depends_on_order
+from astralq.expr.safety import can_fail, depends_on_order, mergeable
 from astralq.plan.aggregate import common_panes
+from astralq.plan.aggregate.common_panes import Panes
 from astralq.plan.aggregate.group_by import group_by, keep_panes, merged_panes
 from astralq.plan.aggregate.partials import Plan
 from astralq.plan.columns import col, lit
 from astralq.plan.encoding.batches import le, literal, lt
+from astralq.plan.encoding.numbering import numbered
 from astralq.plan.encoding.tables import RelationTable, StreamTable, WindowsTable
 from astralq.plan.operators import evaluations, explode, joins, lookup, ordering, relational, sneeql, streamers, streams
 from astralq.plan.operators import past as domain
@@ -54,6 +56,7 @@ from astralq.plan.state.epochs import clip_to_epoch
 from astralq.plan.state.store import state_name
 from astralq.plan.table import Table
 from astralq.plan.windows.bounds import LookedAt, bounds_of_state, window_bounds
+from astralq.plan.windows.step_panes import StepPanes
 from astralq.plan.windows.window import window
 from astralq.timeline import BatchId, Duration, Instant
 
@@ -333,10 +336,31 @@ class Planner:
     def _grouped(self, op: GroupBy) -> RelationTable:
         if op.panes is not None:
             return self._from_panes(op, op.panes)
+        if (found := self._in_steps(op)) is not None:
+            return found
         demand = demand_of_group(op) if self.run.state is not None else Demand.CLIPPED
         child = self.relation(op.child, ordered=_looks_at_order(op), demand=demand)
         name = self._state_name("panes", op) if demand in (Demand.DELTA, Demand.EARLY) else ""
         return group_by(op, self._seen(child, expressions(op)), self.run, name=name, early=demand is Demand.EARLY)
+
+    def _in_steps(self, op: GroupBy) -> RelationTable | None:
+        """An aggregation over a window by rows, whose tuples are merged by steps; None where it is another one, or
+        where batches go over the ends of steps."""
+        panes = StepPanes.of(op, self.run)
+        merges = all(mergeable(a) for _, a in op.aggregates) and not any(can_fail(e) for e in expressions(op))
+        if panes is None or not merges or _looks_at_order(op) or self.moment is not None:
+            return None
+        stream = numbered(self.stream(op.child.children[0]), self.run, read_once=True)
+        table, plans = merged_panes(op, panes.relation(stream), self.run, name="")
+        keys = [f"k{j}" for j in range(len(op.keys))]
+        rows, whole = panes.resolved(table, keys, stream)
+        if not whole:
+            return None
+        self.run.choices.note(
+            op.child.label, "by rows, merged by steps", "all tuples of a step enter and leave together"
+        )
+        layouts = {j: p.layout for j, p in enumerate(plans) if p.layout is not None}
+        return group_by(op, panes.held(stream, rows), self.run, panes=Panes(rows, layouts, merged=True))
 
     def _from_panes(self, op: GroupBy, common: CommonPanes) -> RelationTable:
         """An aggregation over a window by time, answered from the panes that it has in common with others."""

@@ -287,11 +287,17 @@ class Join(Table):
 
 @dataclass(frozen=True, eq=False)
 class Index(_Rows):
-    """The rows numbered 0, 1, 2, … in an order that tells them apart: by a distributed sort, or by one task."""
+    """The rows numbered 0, 1, 2, … in an order that tells them apart: by a distributed sort, or by one task.
+
+    Where rows are in ranges that follow each other, a column `range` has the number of a row's own, and `before` how
+    many rows are in the ranges before each: then these are sorted side by side.
+    """
 
     by: tuple[str, ...]
     name: str
     one_task: bool = False
+    range: str = ""
+    before: tuple[int, ...] = ()
 
     @cached_property
     def columns(self) -> tuple[str, ...]:

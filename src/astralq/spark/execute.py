@@ -238,6 +238,8 @@ class Execution:
             gathered = child.coalesce(1) if self.one_partition else child.repartition(1)
             place = F.monotonically_increasing_id()
             return gathered.sortWithinPartitions(*by).withColumn(table.name, place)
+        if table.range:
+            return _numbered_in_ranges(child, table)
         return numbered(child.sort(*by), table.name)
 
     def _materialized(self, df: DataFrame) -> DataFrame:
@@ -264,6 +266,19 @@ class Execution:
             except UnsupportedOperationException:
                 continue
         return df
+
+
+def _numbered_in_ranges(rows: DataFrame, table: Index) -> DataFrame:
+    """Each range is a partition of its own: sorted there, its rows need no window function to be counted."""
+    before = f"element_at(array({', '.join(f'{n}L' for n in table.before)}), CAST({table.range} + 1 AS INT))"
+    if hasattr(rows, "repartitionById"):
+        parted = rows.repartitionById(len(table.before), col(table.range).cast("int"))
+        # The upper bits are the number of the partition.
+        place = f"(monotonically_increasing_id() & {2**33 - 1}L)"
+        rows = parted.sortWithinPartitions(*(col(c) for c in table.by))
+    else:  # before Spark 4.1
+        place = f"(row_number() OVER (PARTITION BY {table.range} ORDER BY {', '.join(table.by)}) - 1L)"
+    return rows.withColumn(table.name, F.expr(f"{place} + {before}"))
 
 
 def numbered(ordered: DataFrame, name: str) -> DataFrame:

@@ -21,10 +21,11 @@ from astralq.timeline import Instant
 @dataclass(frozen=True)
 class Panes:
     """What an aggregation is answered from: the panes that its window holds, under its own names, and how its sums
-    are cut."""
+    are cut. Several of a group may come and go together, unless they are `merged`."""
 
     rows: Table
     layouts: Mapping[int, Layout]
+    merged: bool = False
 
 
 def grouping(common: CommonPanes) -> GroupBy:

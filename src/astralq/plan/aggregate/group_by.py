@@ -112,6 +112,7 @@ class _Grouping:
             *prepared(self.op, names),
             *(col(c).alias(f"z{j}") for j, c in enumerate(relation.order)),
             *relation.interval_columns,
+            *relation.marks,
         )
 
     def result(self) -> RelationTable:
@@ -155,6 +156,7 @@ class _Grouping:
         named: Table = rows.with_columns(before).select(
             *self.keys,
             *self.relation.interval_columns,
+            *self.relation.marks,
             long(1).alias("there"),
             *(p.value.alias(name) for name, p in partials.items()),
         )
@@ -168,13 +170,14 @@ class _Grouping:
 
     def _merging(self, partials: Mapping[str, Partial]) -> Merging:
         merges = {"there": "sum"} | {name: p.merge for name, p in partials.items()}
+        merges |= dict.fromkeys(self.relation.marks, "max")
         return Merging(self.relation, self.keys, merges, self.run, self.always)
 
     def _merged_partials(self, panes: Panes) -> _Partials:
-        """Of panes that are there already; several of them may come and go together."""
+        """Of panes that are there already."""
         plans = [plan(j, a, panes.layouts.get(j), ()) for j, a in enumerate(aggregates_of(self.op))]
         merging = self._merging({p.name: p for q in plans for p in q.partials})
-        return _Partials(merging.panes(panes.rows), plans, merging)
+        return _Partials(panes.rows if panes.merged else merging.panes(panes.rows), plans, merging)
 
     # State
 

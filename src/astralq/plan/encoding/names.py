@@ -32,7 +32,8 @@ NAMES = {
     r"_bucket|_b|_all_\w+|_before_\w+|_(first|next|last|final|earlier|later|carried|least)": "summaries of buckets",
     r"_probe|_payload|_side|_nearest|\w+_found|_reached|_batch|_tick|_number": "as-of lookups",
     r"(l_|r_)(\w+)|near|_own|_place": "both sides of a pair, their levels and buckets",
-    r"key\d+|_held|_holds|_fits": "expressions that have to be equal, and rows that are looked up by key and time",
+    r"key\d+": "expressions that have to be equal",
+    r"_known|_h\d+|_tt|_ti|_holds|_fits": "rows that are looked up by key and time",
     r"mine|theirs|by|_change|_there": "how many rows of either side have a value",
     r"_start|_end|_run|_fresh|_from|_to|_covered": "intervals that are put together or taken apart",
     # Streamers and answers

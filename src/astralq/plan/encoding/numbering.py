@@ -11,8 +11,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from astralq.plan import functions as F  # noqa: N812
-from astralq.plan.columns import Column, Window, col, columns, lit
-from astralq.plan.encoding.scan import BUCKETS, Cut
+from astralq.plan.columns import Column, col, columns, lit
+from astralq.plan.encoding.scan import Cut
 from astralq.plan.encoding.tables import StreamTable, attributes
 from astralq.plan.run import Run
 from astralq.plan.table import Assumed, Index, Table
@@ -23,6 +23,9 @@ FINE = 1024
 ROWS_IN_RANGE = 250_000
 """How many tuples a range should have at most: a task sorts some of them in memory."""
 
+FEWEST = 8
+"""Into how many ranges tuples are put at least."""
+
 RANGED = 200_000
 """From how many tuples on it pays to count them first."""
 
@@ -30,17 +33,17 @@ SKEWED = 0.2
 """Which part of all tuples may be in one of the equal parts."""
 
 
-def numbered(stream: StreamTable, run: Run) -> StreamTable:
-    """The stream with its positions n = 0, 1, 2, …
+def numbered(stream: StreamTable, run: Run, *, read_once: bool = False) -> StreamTable:
+    """The stream with its positions n = 0, 1, 2, …; `read_once`: for one reader, who goes on with what he reads.
 
-    The order ends with all attributes: rows that are still equal are the same tuple, so that any partitioning gives
-    the same positions.
+    The order is total, or it ends with all attributes: rows that are still equal are the same tuple, so that any
+    partitioning gives the same positions.
     """
     if stream.numbered:
         return stream
     if stream in run.numbered:
         return run.numbered[stream]
-    by = tuple(dict.fromkeys([*stream.sort_columns, *attributes(stream.schema)]))
+    by = (*stream.stamp_columns, *stream.order_columns)
     kept = [*stream.stamp_columns, *attributes(stream.schema)]
     if run.state is not None:
         # In an epoch these are the new tuples, and the positions go on where the last epoch's ended.
@@ -51,7 +54,10 @@ def numbered(stream: StreamTable, run: Run) -> StreamTable:
     elif run.one_partition:
         rows = run.materialized(Index(stream.rows, by, "n").select(*columns(kept), "n"))
     else:
-        rows = run.materialized(_placed(stream.rows, by, run).select(*columns(kept), "n"))
+        rows = _placed(stream.rows, by, run).select(*columns(kept), "n")
+        if read_once:
+            return replace(stream, rows=rows, order=("n",))
+        rows = run.materialized(rows)
     run.numbered[stream] = replace(stream, rows=rows, order=("n",))
     return run.numbered[stream]
 
@@ -68,44 +74,47 @@ def _placed(rows: Table, by: tuple[str, ...], run: Run) -> Table:
     ranges = Ranges.of({row["_bucket"]: row["_count"] for row in counted})
     if ranges is None:
         return Index(rows, by, "n")
-    # What lies outside of what the run looks at is in the parts −1 and FINE.
-    placed = rows.with_column("_bucket", _at(ranges.of_part, part + 1))
-    place = F.row_number().over(Window.partition_by("_bucket").order_by(*by))
-    return placed.with_column("n", place.cast("bigint") - 1 + _at(ranges.before, col("_bucket")))
+    bounds = [fine.first + part * fine.width for part in ranges.first_parts]
+    return Index(
+        rows.with_column("_bucket", _range(col(by[0]), bounds)), by, "n", range="_bucket", before=ranges.before
+    )
 
 
-def _at(values: Sequence[int], place: Column) -> Column:
-    """The value at a place, counted from 0."""
-    return F.expr(f"element_at(array({', '.join(f'{v}L' for v in values)}), CAST({place.text} + 1 AS INT))")
+def _range(t: Column, bounds: Sequence[int], number: int = 0) -> Column:
+    """The number of the range in which an instant is; `bounds` has where ranges begin, but for the first one."""
+    if not bounds:
+        return lit(number)
+    half = len(bounds) // 2
+    below, above = _range(t, bounds[:half], number), _range(t, bounds[half + 1 :], number + half + 1)
+    return F.when(t < lit(bounds[half]), below).otherwise(above)
 
 
 @dataclass(frozen=True)
 class Ranges:
-    """Equal parts −1, 0, …, FINE of time put together: the range of each part, and how many rows are in the ranges
-    before each range."""
+    """Equal parts −1, 0, …, FINE of time put together, −1 and FINE being what lies outside: with which part each range
+    but the first begins, and how many rows are in the ranges before each range."""
 
-    of_part: tuple[int, ...]
+    first_parts: tuple[int, ...]
     before: tuple[int, ...]
 
     @staticmethod
     def of(counts: dict[int, int]) -> Ranges | None:
         """Ranges of about as many rows each; None where one part has too many of them.
 
-        >>> ranges = Ranges.of(dict.fromkeys(range(1024), 10))
-        >>> len(ranges.before), ranges.before[:3], ranges.of_part[:4], ranges.of_part[-1]
-        (65, (0, 160, 320), (0, 0, 0, 0), 64)
+        >>> Ranges.of(dict.fromkeys(range(1024), 10))
+        Ranges(first_parts=(128, 256, 384, 512, 640, 768, 896), before=(0, 1280, 2560, 3840, 5120, 6400, 7680, 8960))
         """
         total = sum(counts.values())
         if max(counts.values(), default=0) > max(SKEWED * total, ROWS_IN_RANGE):
             return None
-        enough = total / max(BUCKETS, -(-total // ROWS_IN_RANGE))
-        of_part: list[int] = []
+        enough = total / max(FEWEST, -(-total // ROWS_IN_RANGE))
+        first_parts: list[int] = []
         before, seen, here = [0], 0, 0
-        for part in range(-1, FINE + 1):
+        for part in sorted(counts):
             if here >= enough:
+                first_parts.append(part)
                 before.append(seen)
                 here = 0
-            of_part.append(len(before) - 1)
-            here += counts.get(part, 0)
-            seen += counts.get(part, 0)
-        return Ranges(tuple(of_part), tuple(before))
+            here += counts[part]
+            seen += counts[part]
+        return Ranges(tuple(first_parts), tuple(before))

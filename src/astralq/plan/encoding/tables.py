@@ -110,6 +110,7 @@ class StreamTable:
     order: tuple[str, ...]
     one_batch: bool  # per instant: every i is 0
     name: str = ""  # of the operator that it is the stream of, where epochs follow each other
+    total: bool = False  # tuples of one batch that the order does not tell apart are equal
 
     @property
     def numbered(self) -> bool:
@@ -127,6 +128,11 @@ class StreamTable:
     def sort_columns(self) -> list[str]:
         """What the positions follow: the batch, then the order in it (H1)."""
         return ["n"] if self.numbered else [*self.stamp_columns, *self.order]
+
+    @property
+    def order_columns(self) -> list[str]:
+        """What tells tuples of one batch apart, but for equal ones."""
+        return list(dict.fromkeys([*self.order, *([] if self.total else attributes(self.schema))]))
 
 
 # Relations
@@ -153,6 +159,7 @@ class RelationTable:
     window_columns: tuple[str, ...] = ()  # with each of which φ has one row: where a window begins, or ends
     few: bool = False  # so few rows that one task looks at them one after the other
     unseen: bool = False  # rows may begin after the end of the run, where nobody sees them
+    marks: tuple[str, ...] = ()  # further columns, of which panes have the greatest values
 
     @property
     def start(self) -> Id:

@@ -6,6 +6,8 @@ and each tuple takes the last row before it. No intervals are compared, and none
 
 from __future__ import annotations
 
+import functools
+import operator
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -15,7 +17,7 @@ from astralq.algebra.properties import properties
 from astralq.algebra.relational import Join, JoinKind
 from astralq.algebra.windows import Window, last_batch, last_row
 from astralq.plan import functions as F  # noqa: N812
-from astralq.plan.columns import Column, col, columns, lit
+from astralq.plan.columns import Column, col, columns, lit, long
 from astralq.plan.columns import Window as Over
 from astralq.plan.encoding.batches import Id, lt
 from astralq.plan.encoding.tables import RelationTable, StreamTable, attributes
@@ -23,6 +25,9 @@ from astralq.plan.operators.expressions import Names, compiled
 from astralq.plan.operators.keys import KeyPair, column_keys
 from astralq.plan.table import Table
 from astralq.schema import DOUBLE
+
+MANY_COLUMNS = 62
+"""Up to how many columns are looked up: a BIGINT tells which of them are NULL."""
 
 
 def lookup_keys(op: Operator) -> list[KeyPair]:
@@ -40,7 +45,7 @@ def lookup_keys(op: Operator) -> list[KeyPair]:
     keys = [k for k in column_keys(op) if _same_type(op, k)]
     names = {past.schema.attributes[int(right[1:])].name.lower() for _, right, _ in keys}
     single = any(key <= names for key in properties(relation).keys)
-    return keys if single else []
+    return keys if single and len(past.schema) <= MANY_COLUMNS else []
 
 
 def _same_type(op: Join, key: KeyPair) -> bool:
@@ -87,24 +92,31 @@ def looked_up(op: Join, stream: StreamTable, rows: Rows, keys: Sequence[KeyPair]
     """The tuples of a stream, each with the row of its key in the state of its batch, or with NULLs (LEFT)."""
     one_batch = stream.one_batch and rows.one_batch
     width, right = len(op.left.schema), attributes(op.right.schema)
-    tuple_columns = list(dict.fromkeys([*attributes(op.left.schema), *stream.order, *stream.stamp_columns]))
     stamps = ["_t"] if one_batch else ["_t", "_i"]
+    tuple_columns = list(dict.fromkeys([*attributes(op.left.schema), *stream.order]))
 
     def stamp(b: Id) -> list[Column]:
         return [b.t.alias("_t"), *([] if one_batch else [b.index.alias("_i")])]
 
-    # Keys are equal on both sides.
+    # Keys are equal on both sides. What else a row has goes with a number that tells which of it is not NULL.
     key_of = {c: f"_k{n}" for n, (_, c, _) in enumerate(keys)}
-    held = [col(c) for c in right if c not in key_of]
+    held = {c: f"_h{n}" for n, c in enumerate(c for c in right if c not in key_of)}
+    bit = {c: 2**n for n, c in enumerate(held)}
+    known = functools.reduce(
+        operator.add, (F.when(col(c).is_not_null(), long(b)).otherwise(long(0)) for c, b in bit.items()), long(0)
+    )
+    made = [col(c).alias(h) for c, h in held.items()]
+    ends = [] if rows.end is None else ["_tt"] if one_batch else ["_tt", "_ti"]
     if rows.end is not None:
-        held += [rows.end.t.alias("tt"), *([] if one_batch else [rows.end.index.alias("ti")])]
-    order = [f"_o{n}" for n in range(len(rows.order))]
+        made += [c.alias(n) for c, n in zip((rows.end.t, rows.end.index), ends, strict=False)]
+    order = {c: held.get(c, f"_o{n}") for n, c in enumerate(rows.order) if c not in key_of}
     there = rows.table.select(
         *(col(c).alias(f"_k{n}") for n, (_, c, _) in enumerate(keys)),
         *stamp(rows.start),
         lit(0).alias("_side"),
-        *(col(c).alias(o) for c, o in zip(rows.order, order, strict=True)),
-        F.struct(lit(0).alias("there"), *held).alias("_held"),
+        known.alias("_known"),
+        *made,
+        *(col(c).alias(o) for c, o in order.items() if c not in held),
     )
     tuples = stream.rows.select(
         *(col(c).alias(f"_k{n}") for n, (c, _, _) in enumerate(keys)),
@@ -113,11 +125,17 @@ def looked_up(op: Join, stream: StreamTable, rows: Rows, keys: Sequence[KeyPair]
         *columns(tuple_columns),
     )
     # A row that begins with the tuple's batch is there already.
-    before = Over.partition_by(*(f"_k{n}" for n in range(len(keys)))).order_by(*stamps, "_side", *order).rows(None, 0)
-    both = there.union(tuples, missing=True).with_column("_last", F.last("_held", ignorenulls=True).over(before))
+    in_turn = Over.partition_by(*(f"_k{n}" for n in range(len(keys)))).order_by(*stamps, "_side", *order.values())
+    last = {c: F.last(c, ignorenulls=True).over(in_turn.rows(None, 0)) for c in ("_known", *held.values(), *ends)}
+    both = there.union(tuples, missing=True).with_columns(last)
+    values = {
+        c: F.when(col("_known").bits_and(long(bit[c])) != 0, col(held[c])) if c in held else col(key_of[c])
+        for c in right
+    }
     found = both.where(col("_side") == 1).select(
         *columns(tuple_columns),
-        *((col(key_of[c]) if c in key_of else col(f"_last.{c}")).alias(f"c{width + k}") for k, c in enumerate(right)),
+        *(col(f"_{c}").alias(c) for c in stream.stamp_columns),
+        *(values[c].alias(f"c{width + k}") for k, c in enumerate(right)),
         _holds(rows, one_batch=one_batch).alias("_holds"),
     )
     condition = compiled(op.condition, Names(op.both, attributes(op.both)))
@@ -133,6 +151,6 @@ def looked_up(op: Join, stream: StreamTable, rows: Rows, keys: Sequence[KeyPair]
 def _holds(rows: Rows, *, one_batch: bool) -> Column:
     """Whether there was a row, and it holds still."""
     if rows.end is None:
-        return col("_last").is_not_null()
-    now, ends = (Id(col(t), None if one_batch else col(i)) for t, i in (("_t", "_i"), ("_last.tt", "_last.ti")))
+        return col("_known").is_not_null()
+    now, ends = (Id(col(t), None if one_batch else col(i)) for t, i in (("_t", "_i"), ("_tt", "_ti")))
     return F.coalesce(lt(now, ends), lit(False))

@@ -79,11 +79,11 @@ def received(source: StreamSource | SensedSource, rows: Table) -> StreamTable:
 
 def without_time(source: StreamSource | SensedSource, stream: StreamTable) -> StreamTable:
     """Without the timestamp's own attribute in the order, where it says no more than t, by which tuples are ordered
-    first. Fewer columns are sorted by, and none is kept for it where nobody reads it."""
+    first; all others are in it. Fewer columns are sorted by, and none is kept for it where nobody reads it."""
     if isinstance(source, SensedSource) or source.timestamp is None or source.unit is not None:
         return stream
     at = f"c{source.schema.index(source.timestamp)}"
-    return replace(stream, order=tuple(c for c in stream.order if c != at)) if "t" in stream.rows.columns else stream
+    return replace(stream, order=tuple(c for c in stream.order if c != at), total=True)
 
 
 def _stamped_already(source: StreamSource | SensedSource, rows: Table) -> StreamTable:

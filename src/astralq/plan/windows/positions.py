@@ -9,7 +9,7 @@ from astralq.plan import functions as F  # noqa: N812
 from astralq.plan.columns import Column, Window, col, columns, lit
 from astralq.plan.encoding.batches import NEVER, Id
 from astralq.plan.encoding.scan import Cut, asof_forward, equal
-from astralq.plan.encoding.tables import StreamTable, attributes
+from astralq.plan.encoding.tables import StreamTable
 from astralq.plan.run import Run
 from astralq.plan.table import Table
 from astralq.plan.windows.odometer import legs, located_points
@@ -34,7 +34,7 @@ class Positions:
         parts = tuple(f"g{k}" for k in range(len(names)))
         rows: Table = stream.rows.with_columns({g: col(c) for g, c in zip(parts, names, strict=True)})
         if parts:
-            by = dict.fromkeys([*stream.sort_columns, *attributes(stream.schema)])
+            by = stream.order_columns if stream.numbered else [*stream.stamp_columns, *stream.order_columns]
             place = F.row_number().over(Window.partition_by(*parts).order_by(*by)).cast("bigint") - 1
             if "kp" in rows.columns:
                 # What is kept of a part are its last tuples; the first of those knows its position.
