@@ -37,14 +37,13 @@ from astralq.algebra.ticks import Tick
 from astralq.algebra.windows import Window
 from astralq.errors import PlanError
 from astralq.expr.nodes import Expr
-from astralq.expr.safety import can_fail, depends_on_order, mergeable
+from astralq.expr.safety import can_fail, depends_on_order
 from astralq.plan.aggregate import common_panes
-from astralq.plan.aggregate.common_panes import Panes
 from astralq.plan.aggregate.group_by import group_by, keep_panes, merged_panes
 from astralq.plan.aggregate.partials import Plan
+from astralq.plan.aggregate.step_panes import merged_by_steps
 from astralq.plan.columns import col, lit
 from astralq.plan.encoding.batches import le, literal, lt
-from astralq.plan.encoding.numbering import numbered
 from astralq.plan.encoding.tables import RelationTable, StreamTable, WindowsTable
 from astralq.plan.operators import evaluations, explode, joins, lookup, ordering, relational, sneeql, streamers, streams
 from astralq.plan.operators import past as domain
@@ -56,7 +55,6 @@ from astralq.plan.state.epochs import clip_to_epoch
 from astralq.plan.state.store import state_name
 from astralq.plan.table import Table
 from astralq.plan.windows.bounds import LookedAt, bounds_of_state, window_bounds
-from astralq.plan.windows.step_panes import StepPanes
 from astralq.plan.windows.window import window
 from astralq.timeline import BatchId, Duration, Instant
 
@@ -167,16 +165,11 @@ class Planner:
         keys = lookup.lookup_keys(child)
         if not keys or self.run.first_possible < self.run.t0:  # a tick can begin before the relation is looked at
             return None
-        assert isinstance(child, Join)
-        assert isinstance(child.right, Domain)
+        assert isinstance(child, Join) and isinstance(child.right, Domain)  # noqa: PT018
         back = self._looking_back(child.right)
-        if (last := lookup.last_of_key(child, keys)) is not None:
-            there, why = lookup.Rows.of_stream(back.stream(last)), "the last tuple of a key holds until the next comes"
-        else:
-            there = lookup.Rows.of_relation(back.relation(child.right.child, ordered=False))
-            why = "there is at most one row of a key to look up"
-        found = lookup.looked_up(child, self.stream(child.left.children[0]), there, keys)
+        there, why = lookup.rows_of(child, keys, back.stream, lambda op: back.relation(op, ordered=False))
         self.run.choices.note(child.label, "one pass by key and time", why)
+        found = lookup.looked_up(child, self.stream(child.left.children[0]), there, keys)
         for a in reversed(above):
             match a:
                 case Select():
@@ -323,7 +316,7 @@ class Planner:
                 return replace(self._domain(op, ordered=ordered), unseen=True)
             case Tick():
                 return clip_to_epoch(domain.ticked(op, self.relation(op.child, ordered=ordered)), run)
-        return self._binary(op, ordered=ordered)
+        return self._binary(op, ordered=ordered, identity=identity)
 
     def _limited(self, op: Limit, *, identity: bool) -> RelationTable:
         # What is cut off at the end of the epoch before is cut off of all.
@@ -336,31 +329,12 @@ class Planner:
     def _grouped(self, op: GroupBy) -> RelationTable:
         if op.panes is not None:
             return self._from_panes(op, op.panes)
-        if (found := self._in_steps(op)) is not None:
+        if self.moment is None and (found := merged_by_steps(op, self.run, self.stream)) is not None:
             return found
         demand = demand_of_group(op) if self.run.state is not None else Demand.CLIPPED
         child = self.relation(op.child, ordered=_looks_at_order(op), demand=demand)
         name = self._state_name("panes", op) if demand in (Demand.DELTA, Demand.EARLY) else ""
         return group_by(op, self._seen(child, expressions(op)), self.run, name=name, early=demand is Demand.EARLY)
-
-    def _in_steps(self, op: GroupBy) -> RelationTable | None:
-        """An aggregation over a window by rows, whose tuples are merged by steps; None where it is another one, or
-        where batches go over the ends of steps."""
-        panes = StepPanes.of(op, self.run)
-        merges = all(mergeable(a) for _, a in op.aggregates) and not any(can_fail(e) for e in expressions(op))
-        if panes is None or not merges or _looks_at_order(op) or self.moment is not None:
-            return None
-        stream = numbered(self.stream(op.child.children[0]), self.run, read_once=True)
-        table, plans = merged_panes(op, panes.relation(stream), self.run, name="")
-        keys = [f"k{j}" for j in range(len(op.keys))]
-        rows, whole = panes.resolved(table, keys, stream)
-        if not whole:
-            return None
-        self.run.choices.note(
-            op.child.label, "by rows, merged by steps", "all tuples of a step enter and leave together"
-        )
-        layouts = {j: p.layout for j, p in enumerate(plans) if p.layout is not None}
-        return group_by(op, panes.held(stream, rows), self.run, panes=Panes(rows, layouts, merged=True))
 
     def _from_panes(self, op: GroupBy, common: CommonPanes) -> RelationTable:
         """An aggregation over a window by time, answered from the panes that it has in common with others."""
@@ -416,18 +390,20 @@ class Planner:
             relation = replace(relation, rows=relation.rows.where(lt(literal(observed), relation.end)))
         return relation
 
-    def _binary(self, op: Operator, *, ordered: bool) -> RelationTable:
+    def _binary(self, op: Operator, *, ordered: bool, identity: bool) -> RelationTable:
         run = self.run
         match op:
             case Product():
                 join = Join(op.left, op.right)
-                return joins.join(join, *self._both(op, ordered=ordered), run)
+                return joins.join(join, *self._both(op, ordered=ordered, identity=identity), run)
             case Join():
-                keeps = ordered or op.how is not JoinKind.INNER
-                left, right = (self._seen(f, [op.condition]) for f in self._both(op, ordered=keeps))
+                # Of pairs each is a row by itself; other joins put the intervals of a row together.
+                keeps = op.how is not JoinKind.INNER
+                both = self._both(op, ordered=ordered or keeps, identity=identity or keeps)
+                left, right = (self._seen(f, [op.condition]) for f in both)
                 return joins.join(op, left, right, run)
             case SetOperation(how=SetKind.UNION):
-                left, right = self._both(op, ordered=ordered)
+                left, right = self._both(op, ordered=ordered, identity=identity or op.in_order)
                 if not op.stamped:
                     left, right = replace(left, stamp=()), replace(right, stamp=())
                 mixed = op.in_order and ordered
@@ -441,8 +417,8 @@ class Planner:
                 return bag_operation(op, left, right, run)
         raise PlanError(f"no plan is known for the operator\n{op}")
 
-    def _both(self, op: Operator, *, ordered: bool) -> tuple[RelationTable, RelationTable]:
-        left, right = (self.relation(c, ordered=ordered) for c in op.children)
+    def _both(self, op: Operator, *, ordered: bool, identity: bool = True) -> tuple[RelationTable, RelationTable]:
+        left, right = (self.relation(c, ordered=ordered, identity=identity) for c in op.children)
         return left, right
 
     # Streams of windows

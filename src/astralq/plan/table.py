@@ -353,12 +353,21 @@ class Assumed(_Rows):
 
 def is_at_hand(table: Table) -> bool:
     """Whether a table is one that is computed once, or only plain expressions and conditions away from it."""
+    return isinstance(_below_expressions(table), Materialize | Keep | State)
+
+
+def is_soon_read(table: Table) -> bool:
+    """Whether a table is at hand, or only plain expressions and conditions away from a source's rows."""
+    return isinstance(_below_expressions(table), Materialize | Keep | State | Scan)
+
+
+def _below_expressions(table: Table) -> Table:
     while isinstance(table, Select | Where):
         texts = [table.condition] if isinstance(table, Where) else [text for _, text in table.items]
         if any(" OVER (" in text or "explode" in text for text in texts):
-            return False
+            return table
         table = table.child
-    return isinstance(table, Materialize | Keep | State)
+    return table
 
 
 def expanded_size(table: Table) -> int:

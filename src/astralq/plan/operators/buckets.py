@@ -1,7 +1,8 @@
 """Buckets of time for interval joins: pairs meet in buckets, so that no row is compared with all others.
 
-There is one size of bucket for each magnitude of interval: a row is in the buckets that it covers on its own level,
-at most two, and on all coarser ones. A pair meets on the coarser of its two levels, in the bucket of its beginning.
+Where it is known for how long the rows of both sides hold, all buckets have one size. Else there is one for each
+magnitude of interval: a row is in the buckets that it covers on its own level, at most two, and on all coarser ones. A
+pair meets on the coarser of its two levels, in the bucket of its beginning.
 """
 
 from __future__ import annotations
@@ -13,9 +14,13 @@ from astralq.plan import functions as F  # noqa: N812
 from astralq.plan.columns import Column, col, lit
 from astralq.plan.encoding.tables import RelationTable
 from astralq.plan.table import Table
+from astralq.plan.windows.arithmetic import quotient_down
 
 _STEP = 8
 """How much finer each level of buckets is than the one before."""
+
+_WIDER = 4
+"""How many times as long as rows hold buckets are, where keys tell rows apart besides."""
 
 KEYLESS = 32
 """Into how many buckets the coarsest level is cut where no key distributes the rows."""
@@ -92,6 +97,32 @@ class Levels:
                 place = F.struct(lit(2 * level + role).alias("place"), low.alias("low"), high.alias("high"))
                 places.append(F.when(has_it, place))
         return F.array(*places)
+
+
+@dataclass(frozen=True)
+class Even:
+    """Buckets of one width, for rows that hold for no longer than known times: each is in one or two of them."""
+
+    width: int
+
+    @staticmethod
+    def of(left: RelationTable, right: RelationTable, span: int, *, keyed: bool) -> Even | None:
+        """Wider than a row holds, so that most are in one bucket; None if it is not known for how long rows hold, or
+        if there would be too few buckets to share the work."""
+        if left.lifetime is None or right.lifetime is None:
+            return None
+        width = max(left.lifetime, right.lifetime, 1) * (_WIDER if keyed else 1)
+        return Even(width) if keyed or span // width >= KEYLESS else None
+
+    def bucket(self, t: Column) -> Column:
+        return quotient_down(t, self.width)
+
+    def with_buckets(self, relation: RelationTable, prefix: str) -> Table:
+        """Each row once for each bucket that it is in, its columns under a prefix."""
+        covered = F.sequence(self.bucket(col("ft")), self.bucket(_last_instant(relation)))
+        return relation.rows.select(
+            *(col(c).alias(f"{prefix}{c}") for c in relation.rows.columns), F.explode(covered).alias(f"{prefix}bucket")
+        )
 
 
 def _last_instant(relation: RelationTable) -> Column:

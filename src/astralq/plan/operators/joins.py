@@ -27,12 +27,12 @@ from astralq.plan.encoding.tables import (
     relabelled,
     same_batches,
 )
-from astralq.plan.operators.buckets import KEYLESS, Levels
+from astralq.plan.operators.buckets import KEYLESS, Even, Levels
 from astralq.plan.operators.expressions import Names, compiled
 from astralq.plan.operators.keys import KeyPair, column_keys, computed_keys, key_texts
 from astralq.plan.operators.relational import tagged, united
 from astralq.plan.run import Run
-from astralq.plan.table import Table
+from astralq.plan.table import Table, is_soon_read
 from astralq.schema import Schema
 
 
@@ -66,12 +66,17 @@ def pairs(
         sides = [_prefixed(r, p) for r, p in ((left, "l_"), (right, "r_"))]
         return _meeting(left, right, sides, keys, condition, _overlap(left.one_batch), keyed=bool(keys))
     first, last = run.expected_interval
+    begins = F.greatest("l_ft", "r_ft")
+    even = Even.of(left, right, last - first + 1, keyed=bool(keys))
+    if even is not None:
+        sides = [even.with_buckets(r, p) for r, p in ((left, "l_"), (right, "r_"))]
+        together = _overlap(left.one_batch) & (col("l_bucket") == even.bucket(begins))
+        return _meeting(left, right, sides, [("bucket", "bucket", False), *keys], condition, together, keyed=True)
     levels = Levels(first, last - first + 1, 1 if keys else KEYLESS)
     both = (levels.possible(left), levels.possible(right))
     needed = sorted({min(a, b) for a in both[0] for b in both[1]})
     sides = [levels.with_buckets(r, needed, p) for r, p in ((left, "l_"), (right, "r_"))]
-    # A pair is matches in the bucket of its beginning only, on the coarser of its two levels.
-    begins = F.greatest("l_ft", "r_ft")
+    # A pair matches in the bucket of its beginning only, on the coarser of its two levels.
     home = long(None)
     for level in needed:
         home = F.when(F.shiftright("l_place", 1) == level, levels.bucket(begins, level)).otherwise(home)
@@ -200,10 +205,20 @@ def matching(op: Join, left: RelationTable, right: RelationTable, run: Run, furt
     # Where a key is NULL it may have failed: then the condition fails, but for rows that meet a partner only.
     unknown = reduce(or_, (col(c).is_null() for c in computed))
     known = reduce(and_, (col(c).is_not_null() for c in computed))
-    for one, other in ((unknown, lit(True)), (known, unknown)):
-        sides = replace(left, rows=left.rows.where(one)), replace(right, rows=right.rows.where(other))
-        found = replace(found, rows=found.rows.union(pairs(*sides, run, keys, condition).rows))
+    counts = [_count(side.rows.where(unknown), run) for side in (left, right)]
+    for count, one, other in zip(counts, (unknown, known), (lit(True), unknown), strict=True):
+        if count != 0:
+            sides = replace(left, rows=left.rows.where(one)), replace(right, rows=right.rows.where(other))
+            found = replace(found, rows=found.rows.union(pairs(*sides, run, keys, condition).rows))
     return found
+
+
+def _count(rows: Table, run: Run) -> int | None:
+    """How many rows there are, where that is soon counted: they are few, or none, and most often there are none."""
+    if run.state is not None or not is_soon_read(rows):
+        return None
+    counted = run.measure(rows.agg(F.count(lit(1)).alias("rows")))
+    return None if counted is None else counted[0]["rows"]
 
 
 def _own_order(relation: RelationTable, further: Sequence[str] = ()) -> RelationTable:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import functools
 import operator
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from astralq.algebra.base import Operator
@@ -86,6 +86,19 @@ class Rows:
     @property
     def one_batch(self) -> bool:
         return self.start.i is None and (self.end is None or self.end.i is None)
+
+
+def rows_of(
+    op: Join,
+    keys: Sequence[KeyPair],
+    stream: Callable[[Operator], StreamTable],
+    relation: Callable[[Operator], RelationTable],
+) -> tuple[Rows, str]:
+    """What a join looks up, as tables of it are made, and why it is found in one pass."""
+    assert isinstance(op.right, Domain)
+    if (last := last_of_key(op, keys)) is not None:
+        return Rows.of_stream(stream(last)), "the last tuple of a key holds until the next comes"
+    return Rows.of_relation(relation(op.right.child)), "there is at most one row of a key to look up"
 
 
 def looked_up(op: Join, stream: StreamTable, rows: Rows, keys: Sequence[KeyPair]) -> StreamTable:
