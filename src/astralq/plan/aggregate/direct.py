@@ -112,7 +112,8 @@ def _with_legs(rows: Table, k: int, by: Sequence[str], order: Sequence[str], *, 
     window = Window.partition_by(*columns(by)).order_by(*in_order(order))
     before = window.rows(None, -1)
     rows = rows.with_column(f"from{k}", F.last(f"point{k}", ignorenulls=True).over(before))
-    return rows.with_column(f"leg{k}", leg(col(f"from{k}"), col(f"point{k}"), planar=planar))
+    start, end = ((col(f"{name}{k}")["x"], col(f"{name}{k}")["y"]) for name in ("from", "point"))
+    return rows.with_column(f"leg{k}", leg(start, end, planar=planar))
 
 
 def _spatial_parts(k: int, a: Aggregate, order: Sequence[str]) -> list[Column]:

@@ -170,30 +170,32 @@ class Merging:
         keys, merges = list(self.keys), self.merges
         block = F.floor(col("at") / lit(self.relation.lifetime)).cast("bigint")
 
-        def events(t: str, *, enters: bool) -> Table:
-            values = []
-            for n in merges:
-                values.append((col(n) if enters else lit(None)).alias(f"in_{n}"))
-                values.append((lit(None) if enters else col(n)).alias(f"out_{n}"))
-            return named.select(*keys, col(t).alias("at"), *values)
-
-        both = events("ft", enters=True).union(events("tt", enters=False))
+        # Partitioned by keys, rows stay where they are in all that follows.
+        both = named.repartition(keys).with_column("_enters", F.explode(F.array(lit(True), lit(False))))
+        enters = col("_enters")
+        values = []
+        for n in merges:
+            values += [F.when(enters, col(n)).alias(f"in_{n}"), F.when(~enters, col(n)).alias(f"out_{n}")]
+        events = both.select(*keys, F.when(enters, col("ft")).otherwise(col("tt")).alias("at"), *values)
         if self.always:
-            both = both.union(ONE_ROW.select(long(ALWAYS).alias("at")), missing=True)
+            events = events.union(ONE_ROW.select(long(ALWAYS).alias("at")), missing=True)
         merged = (
-            both.with_column("block", block)
+            events.with_column("block", block)
             .group_by(*keys, "block", "at")
             .agg(*(MERGES[m](col(f"{d}_{n}")).alias(f"{d}_{n}") for n, m in merges.items() for d in ("in", "out")))
         )
         up = Window.partition_by(*keys, "block").order_by("at").rows(None, 0)
         down = Window.partition_by(*keys, "block").order_by(F.desc("at")).rows(None, -1)
-        values = []
-        for n, m in merges.items():
-            entered = MERGES[m](col(f"in_{n}")).over(up)
-            staying = MERGES[m](col(f"out_{n}")).over(down)
-            values.append(combined(m, entered, staying).alias(n))
-        valued = merged.select(*keys, "at", *values)
-        sequence = Sequenced.of(valued, keys, ["at"], self.run, self.run.time_cut, few=self.few)
+        staying = merged.with_columns({f"out_{n}": MERGES[m](col(f"out_{n}")).over(down) for n, m in merges.items()})
+        valued = staying.select(
+            *keys,
+            "block",
+            "at",
+            *(combined(m, MERGES[m](col(f"in_{n}")).over(up), col(f"out_{n}")).alias(n) for n, m in merges.items()),
+        )
+        # Blocks follow each other: in this order rows are sorted already.
+        order = ["block", "at"] if keys else ["at"]
+        sequence = Sequenced.of(valued, keys, order, self.run, self.run.time_cut, few=self.few)
         states = sequence.running({}, ["at"])
         states = states.with_column("tt", F.coalesce("next_at", lit(NEVER))).renamed({"at": "ft"})
         held = states if self.always else states.where(col("there") > 0)

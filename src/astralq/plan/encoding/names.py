@@ -17,7 +17,8 @@ NAMES = {
     r"k\d+|b\d+|h\d+|plus|cancelled|finds|balance|turn|ended|number|begins|chain|next_t": "changes of a log",
     r"unmatched": "whether a deletion finds no row",
     # Windows
-    r"p|g\d+|b0|b1|d|point|lx|ly|_from|_base": "a tuple's position in its part, that part, its batch, the odometer",
+    r"p|g\d+|b0|b1": "a tuple's position in its part, that part, its batch",
+    r"d|_?p[xy]|l[xy]|_base": "the odometer",
     r"kp|kd|kx|ky|gone": "what a kept tuple knows of itself",
     r"e|lo|hi|_v|_e|_at": "evaluations with their bounds, and what is looked up in them",
     r"(enter|leave|later|other)(_\w+)?": "where a tuple enters and leaves, and what was looked up for it",

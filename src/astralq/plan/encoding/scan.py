@@ -160,21 +160,24 @@ class Sequenced:
             *(col(f"_next.{c}").alias(f"next_{c}") for c in after),
         )
 
-    def last_known(self, column: str, name: str) -> Table:
-        """Each row with the last value of a column that is not NULL in the rows before it."""
+    def last_known(self, names: Mapping[str, str]) -> Table:
+        """Each row with the last values of columns in the rows before it, under other names; the columns are NULL
+        together, and such rows do not count."""
         table = self._bucketed
         before = Window.partition_by(*self._parts).order_by(*self.order).rows(None, -1)
-        inner = table.with_column(name, F.last(column, ignorenulls=True).over(before))
+        inner = table.with_columns({name: F.last(c, ignorenulls=True).over(before) for c, name in names.items()})
         if self.cut is None:
             return inner
-        place = F.when(col(column).is_not_null(), F.struct(*self.order))
-        summary = table.group_by("_bucket").agg(F.max_by(column, place).alias("_final"))
+        place = F.when(col(next(iter(names))).is_not_null(), F.struct(*self.order))
+        summary = table.group_by("_bucket").agg(*(F.max_by(c, place).alias(f"_all_{c}") for c in names))
         earlier = Window().order_by("_bucket").rows(None, -1)
         carried = summary.select(
-            col("_bucket").alias("_b"), F.last("_final", ignorenulls=True).over(earlier).alias("_carried")
+            col("_bucket").alias("_b"),
+            *(F.last(f"_all_{c}", ignorenulls=True).over(earlier).alias(f"_before_{c}") for c in names),
         )
         joined = inner.join(carried, col("_bucket") == col("_b"), broadcast=True)
-        return joined.select(*columns(self.table.columns), F.coalesce(name, "_carried").alias(name))
+        found = (F.coalesce(name, f"_before_{c}").alias(name) for c, name in names.items())
+        return joined.select(*columns(self.table.columns), *found)
 
 
 def asof_forward(

@@ -51,9 +51,14 @@ def by_position(window: WindowOf, stream: StreamTable, positions: Positions) -> 
         enter,
         leave,
         append_only=is_landmark(scope.lo),
-        pane_aligned=in_steps,
+        pane_aligned=in_steps or (run.state is None and _evaluated_by_distance(spec)),
         steps=run.expected_rows // spec.schedule.every if in_steps and isinstance(spec.schedule, Periodic) else None,
     )
+
+
+def _evaluated_by_distance(spec: WindowSpec) -> bool:
+    """Whether all that comes between two evaluations enters together: every so far, over what was travelled."""
+    return spec.measures == {Measure.DISTANCE} and isinstance(spec.schedule, Periodic)
 
 
 def _needs_batches(spec: WindowSpec) -> bool:

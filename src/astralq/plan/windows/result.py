@@ -98,8 +98,8 @@ class WindowOf:
 
     @property
     def _grid(self) -> Grid | None:
-        """The instants of evaluations, where they are periodic."""
+        """The instants of evaluations, where they are periodic in time."""
         schedule = self.spec.schedule
-        if not isinstance(schedule, Periodic):
+        if not isinstance(schedule, Periodic) or schedule.measure is not Measure.TIME:
             return None
         return Grid(schedule.origin(self.run.t0) + self.spec.delay, schedule.every)
