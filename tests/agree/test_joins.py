@@ -98,3 +98,24 @@ def test_a_star_shows_the_attributes_of_using_first_as_spark_does(engine: Engine
         )
     theirs = spark.sql(query).columns
     assert [n.partition("_")[0] for n in names] == theirs
+
+
+EQUAL: Data = {
+    "a": single(("x", sec(5), 5), ("x", sec(5), 5), ("y", sec(7), 7), ("x", sec(9), 9)),
+    "b": single(("p", sec(0), 0), ("q", sec(0), 0), ("q", sec(0), 0), ("r", sec(8), 8)),
+}
+OF_EQUAL = {
+    "pairs, by left tuple and then by right": "SELECT a.k, b.k AS o FROM a [RANGE 10 SECONDS], b [UNBOUNDED]",
+    "beside a count that changes": "SELECT a.k FROM a [RANGE 20 SECONDS], (SELECT count(*) AS n FROM b [UNBOUNDED]) g",
+    "beside a count by key": """SELECT a.k, n FROM a [RANGE 20 SECONDS]
+        JOIN (SELECT k, count(*) AS n FROM a [RANGE 3 SECONDS] GROUP BY k) g ON a.k = g.k""",
+    "of a union": """SELECT u.k, b.k AS o FROM (SELECT k FROM a [RANGE 4 SECONDS] UNION ALL SELECT k FROM a [NOW]) u,
+        b [UNBOUNDED]""",
+}
+
+
+@pytest.mark.parametrize("streamer", ["", "ISTREAM", "DSTREAM", "RSTREAM"])
+@pytest.mark.parametrize("query", OF_EQUAL.values(), ids=OF_EQUAL.keys())
+def test_equal_tuples_of_one_batch_have_pairs_of_their_own(engine: Engine, query: str, streamer: str) -> None:
+    op = of(f"{streamer}({query})" if streamer else query)
+    assert on_spark(engine, op, EQUAL) == on_model(op, EQUAL)

@@ -6,6 +6,7 @@ import pytest
 
 from astralq.algebra.sources import sources_of
 from astralq.spark import Engine
+from astralq.timeline import Instant
 from tests.agree.compare import on_model, on_spark, same
 from tests.agree.test_lookup import DECLARED, drawn
 from tests.language.support import bound
@@ -30,3 +31,11 @@ def test_a_set_operation_gives_the_models_answer(engine: Engine, left: str, righ
     read = {source.name for source in sources_of(op)}
     data = {name: rows for name, rows in drawn(1).items() if name in read}
     assert same(on_model(op, data), on_spark(engine, op, data))
+
+
+@pytest.mark.parametrize("seconds", [5, 20, 40])
+def test_what_is_silent_at_an_instant_is_in_that_state(engine: Engine, seconds: int) -> None:
+    op = bound("SELECT k FROM s [UNBOUNDED] EXCEPT SELECT k FROM s [RANGE 2 SECONDS]", declared=DECLARED)
+    data = {"s": drawn(1)["s"]}
+    at = Instant(seconds * 1_000_000)
+    assert same(on_model(op, data, at=at), on_spark(engine, op, data, at=at))

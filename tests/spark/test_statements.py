@@ -155,7 +155,7 @@ def test_parameters_of_functions_are_not_mistaken_for_columns() -> None:
 
 def test_no_view_is_left_behind(spark: SparkSession, execution: Execution) -> None:  # noqa: F811
     execution.frame(STATEMENTS["join"][0])
-    assert not [t.name for t in spark.catalog.listTables() if t.name.startswith("astralq_")]
+    assert not [v.viewName for v in spark.sql("SHOW VIEWS").collect() if v.viewName.startswith("astralq_")]
 
 
 def test_a_cached_dataframe_stays_cached(spark: SparkSession) -> None:

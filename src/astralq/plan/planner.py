@@ -32,12 +32,12 @@ from astralq.algebra.retention import Demand, demand_of_group, demand_of_streame
 from astralq.algebra.sneeql import RowWindows, Scan, TimeWindows, WindowsProduct
 from astralq.algebra.sources import RelationSource, SensedSource, StartedAt, StreamSource, Validity
 from astralq.algebra.stream_ops import BandJoin, Spread
-from astralq.algebra.streamers import DStream, Identity, IStream, RStream
+from astralq.algebra.streamers import DStream, IStream, RStream
 from astralq.algebra.ticks import Tick
 from astralq.algebra.windows import Window
 from astralq.errors import PlanError
 from astralq.expr.nodes import Expr
-from astralq.expr.safety import can_fail, depends_on_order
+from astralq.expr.safety import can_fail
 from astralq.plan.aggregate import common_panes
 from astralq.plan.aggregate.group_by import group_by, keep_panes, merged_panes
 from astralq.plan.aggregate.partials import Plan
@@ -48,7 +48,7 @@ from astralq.plan.encoding.tables import RelationTable, StreamTable, WindowsTabl
 from astralq.plan.operators import evaluations, explode, joins, lookup, ordering, relational, sneeql, streamers, streams
 from astralq.plan.operators import past as domain
 from astralq.plan.operators.bags import bag_operation
-from astralq.plan.operators.expressions import reads_positions
+from astralq.plan.operators.expressions import looks_at_order, reads_positions
 from astralq.plan.run import Run
 from astralq.plan.sources import changes, rows
 from astralq.plan.state.epochs import clip_to_epoch
@@ -142,7 +142,7 @@ class Planner:
                     return streams.nothing(op.schema)
                 if (found := self._looked_up(op)) is not None:
                     return found
-                child = self.relation(op.child, demand=demand_of_streamer(op), identity=_compares_tuples(op))
+                child = self.relation(op.child, demand=demand_of_streamer(op), identity=streamers.compares_tuples(op))
                 return streamers.stream_of(op, child, run, name=self._state_name("every", op))
             case Evaluations():
                 below = [self.stream(b) for b in op.batches]
@@ -153,7 +153,7 @@ class Planner:
 
     def _looked_up(self, op: IStream | DStream | RStream) -> StreamTable | None:
         """A lookup of single rows, and what is selected and projected of it; in an epoch it is a join of states."""
-        if not isinstance(op, IStream) or _compares_tuples(op) or self.run.state is not None:
+        if not isinstance(op, IStream) or streamers.compares_tuples(op) or self.run.state is not None:
             return None
         above: list[Select | Project | Rename] = []
         child = op.child
@@ -211,7 +211,7 @@ class Planner:
             case GroupBy(panes=CommonPanes() as common):
                 self._panes(common)
             case GroupBy():
-                below, needs = demand_of_group(op), _looks_at_order(op)
+                below, needs = demand_of_group(op), looks_at_order(op)
                 if below in (Demand.DELTA, Demand.EARLY):
                     child = self.relation(op.child, ordered=needs, demand=below)
                     keep_panes(op, child, self.run, name=self._state_name("panes", op), early=below is Demand.EARLY)
@@ -239,16 +239,23 @@ class Planner:
     # Relations
 
     def relation(
-        self, op: Operator, *, ordered: bool = True, demand: Demand = Demand.CLIPPED, identity: bool = True
+        self,
+        op: Operator,
+        *,
+        ordered: bool = True,
+        demand: Demand = Demand.CLIPPED,
+        identity: bool = True,
+        copies: bool = False,
     ) -> RelationTable:
         """A relation's relation; without `ordered` nobody looks at order and identity, which spares numbering streams.
-        Without `identity` nobody asks whether two rows are the same tuple, so that their order will do.
+        Without `identity` nobody asks whether two rows are the same tuple, so that their order will do; with `copies`
+        equal tuples have another φ each all the same.
 
         `demand` says what is wanted in an epoch; all operators but σ, Π, ρ and explode demand what their children hold.
         """
         if self.moment is not None:
             return self._state(op, self.moment, ordered=ordered)
-        return self._relation(op, ordered=ordered, demand=demand, identity=identity)
+        return self._relation(op, ordered=ordered, demand=demand, identity=identity, copies=copies)
 
     def _state(self, op: Operator, moment: BatchId, *, ordered: bool) -> RelationTable:
         """The rows that hold at one batch identifier, from it on; other states are not computed: they could fail."""
@@ -259,13 +266,11 @@ class Planner:
                 return domain.seen_at(op, domain.held_at(below, past), moment, self.run)
         if isinstance(op, RelationSource | Constants | StartedAt | Window | Domain | Tick):
             return domain.held_at(self._whole.relation(op, ordered=ordered), moment)
-        state = self._relation(op, ordered=ordered)
+        state = self._relation(op, ordered=ordered, demand=Demand.CLIPPED, identity=True, copies=False)
         # A global aggregate has a row of nothing before the moment, too.
         return domain.held_at(state, moment) if isinstance(op, GroupBy) and not op.keys else state
 
-    def _relation(
-        self, op: Operator, *, ordered: bool, demand: Demand = Demand.CLIPPED, identity: bool = True
-    ) -> RelationTable:
+    def _relation(self, op: Operator, *, ordered: bool, demand: Demand, identity: bool, copies: bool) -> RelationTable:
         run = self.run
         match op:
             case RelationSource(validity=Validity.CHANGES):
@@ -277,14 +282,13 @@ class Planner:
                 return Planner(run.inside(op.child, op.t0)).relation(op.child, ordered=ordered)
             case Window():
                 name = self._state_name("window", op, ordered, demand.name)
-                return window(
-                    self.stream(op.child), op.spec, run, ordered=ordered, identity=identity, name=name, demand=demand
-                )
+                asked = {"ordered": ordered, "identity": identity, "copies": copies}
+                return window(self.stream(op.child), op.spec, run, **asked, name=name, demand=demand)
             case Select() | Project() | Explode():
                 counts = reads_positions(op)
                 # The elements of equal tuples are not mixed, so that these have to be told apart.
                 apart = identity or counts or isinstance(op, Explode)
-                child = self.relation(op.child, ordered=ordered or counts, demand=demand, identity=apart)
+                child = self.relation(op.child, ordered=ordered or counts, demand=demand, identity=apart, copies=copies)
                 seen = self._seen(child, expressions(op))
                 match op:
                     case Select():
@@ -294,17 +298,18 @@ class Planner:
                 return explode.of_relation(op, seen)
             case Rename():
                 return replace(
-                    self.relation(op.child, ordered=ordered, demand=demand, identity=identity), schema=op.schema
+                    self.relation(op.child, ordered=ordered, demand=demand, identity=identity, copies=copies),
+                    schema=op.schema,
                 )
             case CopyPhi():
                 return relational.copy_phi(op, self.relation(op.child))
             case OrderBy():
-                child = self.relation(op.child, ordered=ordered, identity=identity or reads_positions(op))
+                child = self.relation(op.child, ordered=ordered, identity=identity or copies or reads_positions(op))
                 return ordering.order_by(op, self._seen(child, expressions(op))) if ordered else child
             case Limit():
-                return self._limited(op, identity=identity or reads_positions(op))
+                return self._limited(op, identity=identity or copies or reads_positions(op))
             case WindowBounds():
-                child = self.relation(op.child, ordered=ordered, identity=identity)
+                child = self.relation(op.child, ordered=ordered, identity=identity or copies)
                 if self.moment is not None:
                     return bounds_of_state(op, child, self.moment.t, run)
                 return window_bounds(op, child, run, self._looked_at)
@@ -316,7 +321,7 @@ class Planner:
                 return replace(self._domain(op, ordered=ordered), unseen=True)
             case Tick():
                 return clip_to_epoch(domain.ticked(op, self.relation(op.child, ordered=ordered)), run)
-        return self._binary(op, ordered=ordered, identity=identity)
+        return self._binary(op, ordered=ordered, identity=identity, copies=copies)
 
     def _limited(self, op: Limit, *, identity: bool) -> RelationTable:
         # What is cut off at the end of the epoch before is cut off of all.
@@ -332,7 +337,7 @@ class Planner:
         if self.moment is None and (found := merged_by_steps(op, self.run, self.stream)) is not None:
             return found
         demand = demand_of_group(op) if self.run.state is not None else Demand.CLIPPED
-        child = self.relation(op.child, ordered=_looks_at_order(op), demand=demand)
+        child = self.relation(op.child, ordered=looks_at_order(op), demand=demand)
         name = self._state_name("panes", op) if demand in (Demand.DELTA, Demand.EARLY) else ""
         return group_by(op, self._seen(child, expressions(op)), self.run, name=name, early=demand is Demand.EARLY)
 
@@ -390,20 +395,21 @@ class Planner:
             relation = replace(relation, rows=relation.rows.where(lt(literal(observed), relation.end)))
         return relation
 
-    def _binary(self, op: Operator, *, ordered: bool, identity: bool) -> RelationTable:
+    def _binary(self, op: Operator, *, ordered: bool, identity: bool, copies: bool) -> RelationTable:
         run = self.run
         match op:
             case Product():
                 join = Join(op.left, op.right)
                 return joins.join(join, *self._both(op, ordered=ordered, identity=identity), run)
             case Join():
-                # Of pairs each is a row by itself; other joins put the intervals of a row together.
+                # Of pairs each is a row by itself; other joins put the intervals of a row together. The pairs of two
+                # equal tuples stay apart.
                 keeps = op.how is not JoinKind.INNER
                 both = self._both(op, ordered=ordered or keeps, identity=identity or keeps)
                 left, right = (self._seen(f, [op.condition]) for f in both)
                 return joins.join(op, left, right, run)
             case SetOperation(how=SetKind.UNION):
-                left, right = self._both(op, ordered=ordered, identity=identity or op.in_order)
+                left, right = self._both(op, ordered=ordered, identity=identity or op.in_order, copies=copies)
                 if not op.stamped:
                     left, right = replace(left, stamp=()), replace(right, stamp=())
                 mixed = op.in_order and ordered
@@ -417,8 +423,10 @@ class Planner:
                 return bag_operation(op, left, right, run)
         raise PlanError(f"no plan is known for the operator\n{op}")
 
-    def _both(self, op: Operator, *, ordered: bool, identity: bool = True) -> tuple[RelationTable, RelationTable]:
-        left, right = (self.relation(c, ordered=ordered, identity=identity) for c in op.children)
+    def _both(
+        self, op: Operator, *, ordered: bool, identity: bool = True, copies: bool = True
+    ) -> tuple[RelationTable, RelationTable]:
+        left, right = (self.relation(c, ordered=ordered, identity=identity, copies=copies) for c in op.children)
         return left, right
 
     # Streams of windows
@@ -437,14 +445,3 @@ class Planner:
             case Select() | Project() | Rename() | GroupBy() | Distinct():
                 return sneeql.unary(op, self.windows(op.child), run)
         raise PlanError(f"no plan is known for the operator\n{op}")
-
-
-def _compares_tuples(op: IStream | DStream | RStream) -> bool:
-    """Whether a streamer asks which tuples of two states are the same, where each row is a tuple by itself."""
-    return op.every is not None or (isinstance(op, IStream | DStream) and op.identity is Identity.VALUE)
-
-
-def _looks_at_order(op: GroupBy) -> bool:
-    """Whether an aggregate depends on the order of tuples, or reads their positions."""
-    ordered = any(depends_on_order(a) for _, a in op.aggregates)
-    return ordered or reads_positions(op)

@@ -143,9 +143,16 @@ def _own_names(table: Select, texts: Sequence[str]) -> dict[str, str] | None:
     if any("explode" in text for text in made.values()):
         return None
     read = {word.lower() for text in texts for word in _WORD.findall(text)}
-    own = {name: text.strip("()") for name, text in made.items() if name.lower() in read}
+    own = {name: _bare(text) for name, text in made.items() if name.lower() in read}
     plain = all(name.islower() and _PLAIN.fullmatch(text) for name, text in own.items())
     return own if plain and not (own and any(_NAMES_OTHERS.search(text) for text in texts)) else None
+
+
+def _bare(text: str) -> str:
+    """Without the parentheses around it; those of a function without arguments are its own."""
+    while text.startswith("(") and text.endswith(")"):
+        text = text[1:-1]
+    return text
 
 
 def _replaced(text: str, own: Mapping[str, str]) -> str:

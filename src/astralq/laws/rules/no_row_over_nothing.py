@@ -14,7 +14,7 @@ from astralq.algebra.relational import GroupBy, Select
 from astralq.errors import AstralError
 from astralq.expr.aggregates import aggregator
 from astralq.expr.evaluate import evaluator
-from astralq.expr.nodes import Expr
+from astralq.expr.nodes import Expr, PythonCall
 from astralq.laws.rule import Holds, Refused, Site
 from astralq.laws.samples import C, Random
 
@@ -28,8 +28,8 @@ CONDITIONS = {NOT_TRUE: "the condition, computed for the row over nothing, is FA
 def rewrite(op: Operator, site: Site) -> Operator | None:
     match op:
         case Select(GroupBy(keys=(), empty_row=True, panes=None) as group, condition):
-            if any(a.python is not None for _, a in group.aggregates):
-                return None
+            if any(isinstance(e, PythonCall) for e in condition.walk()) or any(a.python for _, a in group.aggregates):
+                return None  # nobody's function is called while a plan is made
             why = f"{condition} is true of the row over nothing, or fails there"
             if site.require(NOT_TRUE, _rejects(condition, group), why, op.label):
                 return replace(op, child=replace(group, empty_row=False))

@@ -134,13 +134,14 @@ def times_power(value: Column, exponent: int) -> Column:
     return times_power(value * lit(math.ldexp(1.0, int(step))), exponent - int(step))
 
 
+INTEGERS = Layout(0, 31, 1)
 LONGS = Layout(0, 32, 2)
 
 
 def integer_layout(name: str, rows: int) -> Layout:
     """For INT a BIGINT holds every sum; a BIGINT is cut in two so that no sum overflows."""
     if name == "INT":
-        return Layout(0, 31, 1, bits=31 + rows.bit_length())
+        return INTEGERS
     return LONGS if rows < 2**20 else Layout(0, _WIDE, 3)
 
 

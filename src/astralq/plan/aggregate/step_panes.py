@@ -16,7 +16,7 @@ from astralq.algebra.relational import GroupBy
 from astralq.algebra.schedules import Measure, Periodic
 from astralq.algebra.scopes import Back, Linear
 from astralq.algebra.windows import Window, WindowSpec
-from astralq.expr.safety import can_fail, depends_on_order, mergeable
+from astralq.expr.safety import can_fail, mergeable
 from astralq.plan import functions as F  # noqa: N812
 from astralq.plan.aggregate.common_panes import Panes
 from astralq.plan.aggregate.group_by import group_by, merged_panes
@@ -25,7 +25,7 @@ from astralq.plan.columns import col, columns, lit
 from astralq.plan.encoding.batches import NEVER
 from astralq.plan.encoding.numbering import numbered
 from astralq.plan.encoding.tables import RelationTable, StreamTable, attributes, holds
-from astralq.plan.operators.expressions import reads_positions
+from astralq.plan.operators.expressions import looks_at_order
 from astralq.plan.run import Run
 from astralq.plan.table import Assumed, Table
 from astralq.plan.windows.arithmetic import first_at_least
@@ -37,7 +37,7 @@ _MARKS = ("first", "last")
 def merged_by_steps(op: GroupBy, run: Run, stream: Callable[[Operator], StreamTable]) -> RelationTable | None:
     """An aggregation over a window by rows; None where it is another one, or where a batch goes over a step's end."""
     panes = StepPanes.of(op, run)
-    merges = all(mergeable(a) and not depends_on_order(a) for _, a in op.aggregates) and not reads_positions(op)
+    merges = all(mergeable(a) for _, a in op.aggregates) and not looks_at_order(op)
     if panes is None or not merges or any(can_fail(e) for e in expressions(op)):
         return None
     tuples = numbered(stream(op.child.children[0]), run, read_once=True)

@@ -38,8 +38,9 @@ def bag_operation(op: ValueSetOperation, left: RelationTable, right: RelationTab
         matches = same_values(sides[0], sides[1], run)
         return intersection(matches) if op.how is SetKind.INTERSECT else difference(matches)
     if op.how is SetKind.EXCEPT and left.append_only and left.one_batch:
-        # An epoch has no rows on the right of a value that has been silent for long.
-        return _gaps(op, left, right, together=run.state is None and _enter_together(op))
+        # An epoch, and a single state, have no rows on the right of a value that has been silent for long.
+        whole = run.state is None and right.lifetime is not None
+        return _gaps(op, left, right, together=whole and _enter_together(op))
     return _swept(op, left, right)
 
 

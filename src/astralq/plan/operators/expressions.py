@@ -10,10 +10,12 @@ from astralq.algebra.base import STAMP, Operator
 from astralq.algebra.callables import run_by_python
 from astralq.algebra.digest import digest_of
 from astralq.algebra.properties import expressions
+from astralq.algebra.relational import GroupBy
 from astralq.callables import PythonFunction
 from astralq.datatypes import BOOLEAN, DATE, INTERVAL
 from astralq.expr.calendar import DAY
 from astralq.expr.nodes import Call, Cast, Column, Expr, Inside, Lambda, Literal, PythonCall, SparkCall, Variable
+from astralq.expr.safety import depends_on_order
 from astralq.expr.texts import interval_text
 from astralq.plan import functions as F  # noqa: N812
 from astralq.plan.columns import Column as SqlColumn
@@ -169,3 +171,9 @@ def raised_if_wrong(call: str) -> str:
 def functions(of: object) -> dict[str, Region | PythonFunction]:
     """The functions that run Python in the expressions of a query, or of a part of one, by their names."""
     return {function_name(f): f for f in run_by_python(of)}
+
+
+def looks_at_order(op: GroupBy) -> bool:
+    """Whether an aggregate depends on the order of tuples, or reads their positions."""
+    ordered = any(depends_on_order(a) for _, a in op.aggregates)
+    return ordered or reads_positions(op)

@@ -24,7 +24,6 @@ from astralq.plan.encoding.tables import RelationTable, StreamTable, attributes
 from astralq.plan.operators.expressions import Names, compiled
 from astralq.plan.operators.keys import KeyPair, column_keys
 from astralq.plan.table import Table
-from astralq.schema import DOUBLE
 
 MANY_COLUMNS = 62
 """Up to how many columns are looked up: a BIGINT tells which of them are NULL."""
@@ -51,7 +50,7 @@ def lookup_keys(op: Operator) -> list[KeyPair]:
 def _same_type(op: Join, key: KeyPair) -> bool:
     """Whether equal keys are in one group: a BIGINT beside a DOUBLE is rounded, and zeros have signs."""
     left, right = (s.attributes[int(c[1:])].type for s, c in ((op.left.schema, key[0]), (op.right.schema, key[1])))
-    return left == right and left != DOUBLE
+    return left == right and not left.holds("DOUBLE", "FLOAT")
 
 
 def last_of_key(op: Join, keys: Sequence[KeyPair]) -> Operator | None:

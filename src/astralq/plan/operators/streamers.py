@@ -206,3 +206,8 @@ def _by_value(op: IStream | DStream, relation: RelationTable, run: Run) -> Strea
     stamp = [col("r_ft").alias("t"), col("r_fi").alias("i")]
     emitted = ranked.select(*(col(f"l_{c}").alias(c) for c in kept), *stamp)
     return StreamTable(emitted, relation.schema, tuple(relation.order), one_batch=False)
+
+
+def compares_tuples(op: IStream | DStream | RStream) -> bool:
+    """Whether a streamer asks which tuples of two states are the same, where each row is a tuple by itself."""
+    return op.every is not None or (isinstance(op, IStream | DStream) and op.identity is Identity.VALUE)

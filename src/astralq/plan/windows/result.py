@@ -27,6 +27,7 @@ class WindowOf:
     name: str = ""
     demand: Demand = Demand.CLIPPED
     by_stamp: bool = False  # φ is where the stream's order has a tuple, not a number
+    copies: bool = False  # and equal tuples are told apart, by any number
 
     def linear(self, bound: Bound) -> Linear:
         """A bound on the schedule's own measure as a function of j."""
@@ -94,7 +95,12 @@ class WindowOf:
         there = {"t": "st", "i": "si"} | {c: c for c in attributes(stream.schema)}
         names = list(dict.fromkeys([*stream.sort_columns, *attributes(stream.schema)]))
         new = {c: there.get(c, f"p{k}") for k, c in enumerate(names)}
-        return tuple(Key(c) for c in new.values()), [col(c).alias(n) for c, n in new.items() if c not in there]
+        made = [col(c).alias(n) for c, n in new.items() if c not in there]
+        phi = [Key(c) for c in new.values()]
+        if self.copies:
+            phi.append(Key("copy"))
+            made.append(F.expr("monotonically_increasing_id()").alias("copy"))
+        return tuple(phi), made
 
     @property
     def _grid(self) -> Grid | None:

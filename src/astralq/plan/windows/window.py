@@ -30,6 +30,7 @@ def window(
     *,
     ordered: bool,
     identity: bool = True,
+    copies: bool = False,
     name: str = "",
     demand: Demand = Demand.CLIPPED,
 ) -> RelationTable:
@@ -46,7 +47,7 @@ def window(
     if (ordered and not by_stamp) or (measured and (not spec.partition or run.state is not None)):
         run.choices.note(f"WINDOW {spec}", f"positions by {_numbering(run)}", _why_numbered(spec, ordered=ordered))
         stream = numbered(stream, run)
-    made = WindowOf(spec, run, by_stamp=by_stamp)
+    made = WindowOf(spec, run, by_stamp=by_stamp, copies=copies)
     if run.state is not None and keeps_tuples(spec, demand):
         made = WindowOf(spec, run, name, demand)
         stream = with_kept_tuples(worth_keeping(made, stream), name, run.state)
