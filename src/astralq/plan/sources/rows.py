@@ -80,9 +80,9 @@ def received(source: StreamSource | SensedSource, rows: Table) -> StreamTable:
 def without_time(source: StreamSource | SensedSource, stream: StreamTable) -> StreamTable:
     """Without the timestamp's own attribute in the order, where it says no more than t, by which tuples are ordered
     first; all others are in it. Fewer columns are sorted by, and none is kept for it where nobody reads it."""
-    if isinstance(source, SensedSource) or source.timestamp is None or source.unit is not None:
+    if isinstance(source, SensedSource) or source.stamped_by is None or source.unit is not None:
         return stream
-    at = f"c{source.schema.index(source.timestamp)}"
+    at = f"c{source.schema.index(source.stamped_by)}"
     return replace(stream, order=tuple(c for c in stream.order if c != at), total=True)
 
 
