@@ -84,7 +84,8 @@ def main(
         if asked.json is not None:
             # After each case, so that an interrupted run leaves what it has; the time of a wrong answer is none.
             asked.json.write_text(json.dumps([r.as_json() for r in results if r.equal], indent=2) + "\n")
-    Console().print(table(results))
+    # In a file nothing is cut off.
+    Console(width=None if sys.stdout.isatty() else 120).print(table(results))
     for r in results:
         if not r.equal:
             (n, a), (m, b) = r.ours.answer or (0, 0), r.peer.answer or (0, 0)
