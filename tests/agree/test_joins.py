@@ -114,7 +114,7 @@ OF_EQUAL = {
 }
 
 
-@pytest.mark.parametrize("streamer", ["", "ISTREAM", "DSTREAM", "RSTREAM"])
+@pytest.mark.parametrize("streamer", ["", "ISTREAM"])
 @pytest.mark.parametrize("query", OF_EQUAL.values(), ids=OF_EQUAL.keys())
 def test_equal_tuples_of_one_batch_have_pairs_of_their_own(engine: Engine, query: str, streamer: str) -> None:
     op = of(f"{streamer}({query})" if streamer else query)

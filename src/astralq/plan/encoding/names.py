@@ -10,7 +10,7 @@ NAMES = {
     r"t|i|n": "the stamp of a stream's tuple: timestamp, batch index, position",
     r"ft|fi|tt|ti": "the half-open interval [from, to) of batch identifiers in which a relation's row holds",
     r"st|si|sn": "the stamp of the tuple that a relation's row is",
-    r"(l_|r_)*[opqx]\d+|p\d+_[01]|tag|(l_|r_)*some|path": "order columns: the components of φ",
+    r"(l_|r_)*[opqx]\d+|p\d+_[01]|tag|(l_|r_)*some|path|copy": "order columns: the components of φ",
     r"wt|wi": "the tick and number of the window that a row is in (SNEEql)",
     # Sources
     r"_t|_i|_n": "the stamp that a source's rows bring",
