@@ -8,9 +8,12 @@ to fit is compared here.
 from __future__ import annotations
 
 import atexit
+import fcntl
+import getpass
 import json
 import os
 import sys
+import tempfile
 import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
@@ -115,6 +118,14 @@ def _described(known: Any) -> Server | None:
         return None
 
 
+@contextmanager
+def _one_at_a_time() -> Iterator[None]:
+    """Of two servers that start at the same time both would find the same port free, and one of them would end."""
+    with (Path(tempfile.gettempdir()) / f"astralq-server-{getpass.getuser()}.lock").open("w") as file:
+        fcntl.flock(file, fcntl.LOCK_EX)
+        yield
+
+
 def start(master: str | None = None, conf: Mapping[str, str] | None = None) -> Server:
     """Starts a server, which must not run already."""
     master = master or LOCAL
@@ -136,7 +147,8 @@ def start(master: str | None = None, conf: Mapping[str, str] | None = None) -> S
         given = {"started": time.time(), "master": master, "python": sys.executable, "conf": dict(conf or {})}
         _settings().write_text(json.dumps(given))
         try:
-            known.reuse_or_start(master, settings)
+            with _one_at_a_time():
+                known.reuse_or_start(master, settings)
         except PySparkException as e:
             raise SparkError(f"the server cannot be started: {str(e).strip().splitlines()[0]}") from None
         found = _described(known)
