@@ -12,8 +12,9 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from astralq.plan import functions as F  # noqa: N812
-from astralq.plan.columns import Column, Window, col, columns, lit, long
+from astralq.plan.columns import Column, Window, col, columns, lit
 from astralq.plan.table import Table
+from astralq.plan.windows.arithmetic import quotient_down
 
 
 class Sequential(Protocol):
@@ -45,8 +46,7 @@ class Cut:
     def bucket(self, value: Column) -> Column:
         """The bucket of a value; what lies outside the interval is in the first or the last one."""
         inside = F.greatest(F.least(value, lit(self.first + self.width * self.count)), lit(self.first - 1))
-        behind, width = inside - lit(self.first), long(self.width)
-        return (behind - F.pmod(behind, width)) // width
+        return quotient_down(inside - lit(self.first), self.width)
 
 
 MERGES: dict[str, Callable[..., Column]] = {"sum": F.sum, "min": F.min, "max": F.max}
