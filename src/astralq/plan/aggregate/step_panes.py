@@ -99,14 +99,14 @@ class StepPanes:
             coalesced=False,
             lifetime=self.steps,
             pane_aligned=True,
-            marks=tuple(f"{m}_{c}" for m in _MARKS for c in stream.stamp_columns),
+            marks=_marks(stream),
         )
 
     def resolved(self, panes: Table, keys: list[str], stream: StreamTable) -> tuple[Table, bool]:
         """Panes with the batches between which they are there, and whether no batch goes over the end of a step; where
         one does, tuples of one step come and go at different times."""
         batch = stream.stamp_columns
-        marks = [f"{m}_{c}" for m in _MARKS for c in batch]
+        marks = _marks(stream)
         steps = panes.group_by("ft").agg(*(F.max(m).alias(m) for m in marks)) if keys else panes
         in_turn = Over().order_by("ft")
         following = {f"next_{c}": F.lead(f"first_{c}").over(in_turn) for c in batch}
@@ -144,3 +144,7 @@ class StepPanes:
             unseen=True,
             steps=self.run.expected_rows // self.hi.slope,
         )
+
+
+def _marks(stream: StreamTable) -> tuple[str, ...]:
+    return tuple(f"{m}_{c}" for m in _MARKS for c in stream.stamp_columns)

@@ -141,8 +141,7 @@ class Merging:
             stamp = [col("ft").alias("at"), *([] if one_batch else [col("fi").alias("ai")])]
             events = named.select(*self.keys, *stamp, *self.merges)
         else:
-            both = named.repartition(self.keys).with_column("_enters", F.explode(F.array(lit(True), lit(False))))
-            enters = col("_enters")
+            both, enters = self._twice(named), col("_enters")
             stamp = [F.when(enters, col("ft")).otherwise(col("tt")).alias("at")]
             if not one_batch:
                 stamp.append(F.when(enters, col("fi")).otherwise(col("ti")).alias("ai"))
@@ -151,6 +150,11 @@ class Merging:
             values = (F.when(enters, col(n)).otherwise(-col(n)).alias(n) for n in self.merges)
             events = both.select(*self.keys, *stamp, *values)
         return events.where(col("at") < NEVER)
+
+    def _twice(self, named: Table) -> Table:
+        """Each row once as it enters and once as it leaves. They are partitioned by keys before: all that follows goes
+        on in these partitions."""
+        return named.repartition(self.keys).with_column("_enters", F.explode(F.array(lit(True), lit(False))))
 
     def _always_one(self, events: Table) -> Table:
         """With the row over nothing where it is due."""
@@ -170,9 +174,7 @@ class Merging:
         keys, merges = list(self.keys), self.merges
         block = F.floor(col("at") / lit(self.relation.lifetime)).cast("bigint")
 
-        # Partitioned by keys, rows stay where they are in all that follows.
-        both = named.repartition(keys).with_column("_enters", F.explode(F.array(lit(True), lit(False))))
-        enters = col("_enters")
+        both, enters = self._twice(named), col("_enters")
         values = []
         for n in merges:
             values += [F.when(enters, col(n)).alias(f"in_{n}"), F.when(~enters, col(n)).alias(f"out_{n}")]
