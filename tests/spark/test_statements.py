@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import gc
 from typing import Any
 
 import pytest
 from pyspark.sql import SparkSession
 
 from astralq.plan import functions as F  # noqa: N812
-from astralq.plan.columns import col, lit, long
+from astralq.plan.columns import Column, Window, col, lit, long
 from astralq.plan.table import Materialize, Scan, Sort, Table
 from astralq.spark import Engine
 from astralq.spark.execute import Execution
@@ -21,6 +22,10 @@ LARGE = S.where(col("t") > 1).where(col("t") < 9).select("c0", (col("t") + 1).al
 
 def said(table: Table) -> str:
     return Statement(statements(table, known=lambda _: False), lambda _: "s", one_partition=False).text(table)
+
+
+def own_views(spark: SparkSession) -> set[str]:
+    return {v.viewName for v in spark.sql("SHOW VIEWS").collect() if v.viewName.startswith("astralq_")}
 
 
 def ordered(table: Table, *by: str) -> Table:
@@ -119,9 +124,42 @@ def test_a_selection_that_makes_rows_stays() -> None:
     assert "explode" in said(table)
 
 
-def test_a_selection_that_makes_what_a_condition_reads_stays() -> None:
-    table = S.select("c0", (col("t") + 1).alias("t")).where(col("t") < 9).select("c0")
-    assert "(t + 1) AS `t`" in said(table)
+def test_what_is_cheap_stands_where_one_item_reads_it_and_in_conditions() -> None:
+    table = S.select("c0", (col("t") + 1).alias("t")).where(col("t") < 9).select("c0", (col("t") * 2).alias("u"))
+    assert said(table) == "SELECT c0,\n((t + 1) * 2) AS `u`\nFROM s AS _rows\nWHERE (((t + 1) < 9))"
+
+
+@pytest.mark.parametrize(
+    ("made", "read"),
+    [
+        (col("t") + 1, [col("u"), col("u") * 2]),
+        (F.expr("upper(c0)"), [col("u")]),
+        (F.expr("monotonically_increasing_id()"), [col("u")]),
+        (F.raise_error(lit("no")), [col("u")]),
+        (F.sum("t").over(Window.partition_by("c0")), [col("u")]),
+        (col("t") + 1, [F.row_number().over(Window.partition_by("c0").order_by("u"))]),
+    ],
+    ids=["read twice", "not cheap", "not deterministic", "an error", "over rows", "what rows are ordered by"],
+)
+def test_a_selection_stays_that_makes_something_else(made: Column, read: list[Column]) -> None:
+    table = S.select("c0", made.alias("u")).select(*(c.alias(f"x{k}") for k, c in enumerate(read)))
+    assert f"{made.text} AS `u`" in said(table)
+
+
+def test_a_source_is_one_view_until_its_engine_is_gone(spark: SparkSession) -> None:
+    before = own_views(spark)
+    rows = spark.sql("SELECT id AS v, timestamp_seconds(id) AS ts FROM range(3)")
+    text = "SELECT count(*) AS n, v FROM s [TUMBLE 2 SECONDS] WHERE v >= 0 GROUP BY v"
+    for _ in range(2):
+        engine = Engine(spark, few_rows=0)
+        s = engine.stream_from(rows, timestamp="ts")
+        for _ in range(2):
+            engine.run(text, s=s)
+        made = own_views(spark) - before
+        assert len(made) == 1
+        before -= made
+        del engine
+        gc.collect()
 
 
 def test_columns_that_are_only_renamed_are_read_under_their_own_names() -> None:
@@ -154,8 +192,9 @@ def test_parameters_of_functions_are_not_mistaken_for_columns() -> None:
 
 
 def test_no_view_is_left_behind(spark: SparkSession, execution: Execution) -> None:  # noqa: F811
+    before = own_views(spark)
     execution.frame(STATEMENTS["join"][0])
-    assert not [v.viewName for v in spark.sql("SHOW VIEWS").collect() if v.viewName.startswith("astralq_")]
+    assert own_views(spark) == before
 
 
 def test_a_cached_dataframe_stays_cached(spark: SparkSession) -> None:

@@ -51,7 +51,7 @@ class Batch:
             ask([(lower(self.query), self.t0), (query, self.t0)], self.facts, Execution(given, given.session))
             self.optimize(self.facts.rows)
             plan = self.planned()
-        self.execution = Execution(given, given.session, plan.one_partition)
+        self.execution = Execution(given, given.session, plan.one_partition, views=given.views)
         (plan,) = complete(lambda: [self.planned()], self.facts, self.execution, [plan])
         return plan
 

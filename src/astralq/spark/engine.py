@@ -36,6 +36,7 @@ from astralq.spark.batch import Batch
 from astralq.spark.session import use_this_python
 from astralq.spark.sources.declared import declared_frames, translated_source_errors
 from astralq.spark.sources.given import Given
+from astralq.spark.statements import Views
 from astralq.spark.together import Together
 from astralq.timeline import Instant, instant
 
@@ -94,7 +95,7 @@ class Engine:
         self.few_rows = few_rows
         self.rules = rules_without(without, laws=laws)
         self._frames: dict[str, DataFrame] = {}
-        self._given = Given(self._frames)
+        self._given = Given(self._frames, Views())
         self._learnt = Facts()  # of the DataFrames that are kept
         self._functions: dict[str, PythonFunction] = {}
 
@@ -165,7 +166,7 @@ class Engine:
     def _keep(self, df: DataFrame, schema: Schema, name: str) -> str:
         """Keeps a DataFrame under a name; one that is given again, as by a cell that runs twice, takes its place."""
         self._learnt.forget(name)
-        self._given = Given(self._frames)
+        self._given = Given(self._frames, Views())
         widened = {
             a.name: F.col(f"`{a.name}`").cast(spark_type(a.type))
             for a, field in zip(schema, df.schema.fields, strict=True)

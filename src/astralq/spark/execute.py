@@ -41,7 +41,7 @@ from astralq.plan.table import (
 )
 from astralq.spark.columns import col, lit
 from astralq.spark.session import is_remote
-from astralq.spark.statements import NO_LIMIT, SHORTEST, Statement, join_hint, named, statements, views
+from astralq.spark.statements import NO_LIMIT, SHORTEST, Statement, Views, join_hint, named, statements, views
 
 DEEP = 40
 """Steps one over the other that are sent to a server at once; each is two messages, one in the other."""
@@ -79,6 +79,7 @@ class Execution:
     session: SparkSession
     one_partition: bool = False
     store: StateStore | None = None
+    views: Views | None = None  # of sources, where other runs read them too
     materialized: list[DataFrame] = field(default_factory=list)  # what is computed once, for those who look at plans
     _frames: dict[str, DataFrame] = field(default_factory=dict)  # by the tables' digests
     _written: dict[str, DataFrame] = field(default_factory=dict)  # state tables, by their names
@@ -108,8 +109,13 @@ class Execution:
 
     def _statement(self, table: Table, inside: dict[str, int]) -> DataFrame:
         with views() as view:
-            statement = Statement(inside, lambda leaf: view(self._of(leaf)), one_partition=self.one_partition)
-            return self.session.sql(statement.text(table))
+
+            def leaf(table: Table) -> str:
+                # In one partition it is another DataFrame in each run.
+                kept = self.views if isinstance(table, Scan) and not self.one_partition else None
+                return (kept or view)(self._of(table))
+
+            return self.session.sql(Statement(inside, leaf, one_partition=self.one_partition).text(table))
 
     def _shallow(self, table: Table, df: DataFrame) -> DataFrame:
         """Spark Connect sends plans as nested messages, of which there may be a hundred one in the other: a plan that

@@ -6,11 +6,15 @@ Spark analyzes a DataFrame again at each call, some four milliseconds each; a st
 from __future__ import annotations
 
 import re
+import threading
+import weakref
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from typing import ClassVar
 from uuid import uuid4
 
-from pyspark.sql import DataFrame
+from pyspark.sql import DataFrame, SparkSession
 
 from astralq.plan.table import Aggregate, Distinct, Join, Repartition, Select, Sort, Table, Union, Where
 
@@ -25,6 +29,16 @@ _WORD = re.compile(r"\w+")
 _PLAIN = re.compile(r"[A-Za-z_]\w*|\d+L?")
 _CONSTANT = re.compile(r"\d+L?|true|false|null", re.IGNORECASE)
 _TOKEN = re.compile(r"'(?:[^'\\]|\\.)*'|(?<![\w.])[A-Za-z_]\w*(?!\w|\s*\()", re.DOTALL)
+_SIMPLE = re.compile(r"[\w\s+\-*%<>=(),]*")
+"""Arithmetic and comparisons of columns and whole numbers: no text, no fields."""
+_CALLED = re.compile(r"([A-Za-z_]\w*)\s*\(")
+_CHEAP = frozenset(
+    [
+        *("abs", "cast", "coalesce", "greatest", "least", "pmod", "timestamp_micros", "unix_micros"),
+        *("and", "case", "div", "else", "not", "or", "then", "when"),
+    ]
+)
+"""What may stand before a parenthesis in an expression that is written where it is read."""
 _NAMES_OTHERS = re.compile(r"->|struct<|[\"`]|\b[rR]'", re.IGNORECASE)
 """Where names may be those of parameters, of fields in types, or of anything: no text that we make has them bare."""
 _RENDERED = Select | Where | Distinct | Aggregate | Union | Join | Sort | Repartition
@@ -96,14 +110,15 @@ class Statement:
         return f"\nFROM {self._source(table)} AS _rows{where}"
 
     def _read(self, table: Table, items: Items, keys: int = 0) -> tuple[Items, str]:
-        """What is selected, FROM and WHERE, without the selections below that only name columns and constants: these
-        are read under their own names. The first so many items are keys, which cannot be constants."""
+        """What is selected, FROM and WHERE, without the selections below that only name columns and constants, or
+        compute little that is read once: these are read where they stand. The first so many items are keys, which
+        cannot be constants."""
         conditions: list[str] = []
         while table.digest in self._inside:
             if isinstance(table, Where):
                 conditions.insert(0, table.condition)
             elif isinstance(table, Select):
-                own = _own_names(table, [*(text for _, text in items), *conditions])
+                own = _own_texts(table, [text for _, text in items], conditions)
                 if own is None or any(_CONSTANT.fullmatch(own.get(text, "")) for _, text in items[:keys]):
                     break
                 items = tuple((name, _replaced(text, own)) for name, text in items)
@@ -136,16 +151,46 @@ def join_hint(table: Join, *, one_partition: bool) -> str | None:
     return "broadcast" if table.by == "broadcast" else None
 
 
-def _own_names(table: Select, texts: Sequence[str]) -> dict[str, str] | None:
-    """The columns and constants that the names of a selection stand for, of those that texts read; None if one of
-    them is something else, or if it makes more or fewer rows."""
+def _own_texts(table: Select, read: Sequence[str], conditions: Sequence[str]) -> dict[str, str] | None:
+    """What the names of a selection stand for, of those that items and conditions over it read: columns, constants, and
+    what is cheap and read by one item, at one place. None if one of them is something else, or if the selection makes
+    more or fewer rows."""
     made = {name: text for name, text in table.items if name != text}
     if any("explode" in text for text in made.values()):
         return None
-    read = {word.lower() for text in texts for word in _WORD.findall(text)}
-    own = {name: _bare(text) for name, text in made.items() if name.lower() in read}
-    plain = all(name.islower() and _PLAIN.fullmatch(text) for name, text in own.items())
-    return own if plain and not (own and any(_NAMES_OTHERS.search(text) for text in texts)) else None
+    texts = [*read, *conditions]
+    words = Counter(word.lower() for text in texts for word in _WORD.findall(text))
+    # What windows are partitioned and ordered by are columns.
+    in_items = Counter(word.lower() for text in read for word in _WORD.findall(text))
+    windows = any(" OVER " in text for text in read)
+    own = {name: text for name, text in made.items() if words[name.lower()]}
+    if own and any(_NAMES_OTHERS.search(text) for text in texts):
+        return None
+    for name, text in own.items():
+        if not name.islower():
+            return None
+        if _PLAIN.fullmatch(bare := _bare(text)):
+            own[name] = bare
+        elif windows or in_items[name] > 1 or not _is_cheap(text):
+            return None
+        else:
+            own[name] = text if _is_closed(text) else f"({text})"
+    return own
+
+
+def _is_cheap(text: str) -> bool:
+    """Whether it costs little more to compute an expression again, for a condition, than to read it."""
+    return _SIMPLE.fullmatch(text) is not None and {f.lower() for f in _CALLED.findall(text)} <= _CHEAP
+
+
+def _is_closed(text: str) -> bool:
+    """Whether a pair of parentheses, or a function with its arguments, is all of it."""
+    depth = 0
+    for place, sign in enumerate(text):
+        depth += (sign == "(") - (sign == ")")
+        if sign == ")" and depth == 0:
+            return place == len(text) - 1 and re.match(r"\w*\(", text) is not None
+    return False
 
 
 def _bare(text: str) -> str:
@@ -169,6 +214,30 @@ def named(text: str, name: str) -> str:
     return name if text == name else f"{text} AS `{name.replace('`', '``')}`"
 
 
+class Views:
+    """Names DataFrames that many statements read as views, once: to make a view takes longer than to analyze a small
+    statement. Views of those who are gone are dropped when another one is made: no finalizer may speak to Java."""
+
+    _gone: ClassVar[list[tuple[SparkSession, str]]] = []
+
+    def __init__(self) -> None:
+        self._names: dict[int, tuple[str, DataFrame]] = {}  # by the identity of the DataFrames, which are kept
+        self._made: list[tuple[SparkSession, str]] = []
+        self._lock = threading.Lock()
+        weakref.finalize(self, Views._gone.extend, self._made)
+
+    def __call__(self, df: DataFrame) -> str:
+        with self._lock:
+            if id(df) not in self._names:
+                while Views._gone:
+                    session, name = Views._gone.pop()
+                    session.catalog.dropTempView(name)
+                name = _view(df)
+                self._made.append((df.sparkSession, name))
+                self._names[id(df)] = name, df
+            return self._names[id(df)][0]
+
+
 @contextmanager
 def views() -> Iterator[Callable[[DataFrame], str]]:
     """Names DataFrames as views, for as long as a statement over them is analyzed."""
@@ -178,8 +247,7 @@ def views() -> Iterator[Callable[[DataFrame], str]]:
         for name, known in made:
             if known is df:
                 return name
-        name = f"astralq_{uuid4().hex}"
-        df.createOrReplaceTempView(name)
+        name = _view(df)
         made.append((name, df))
         return name
 
@@ -188,3 +256,9 @@ def views() -> Iterator[Callable[[DataFrame], str]]:
     finally:
         for name, df in made:
             df.sparkSession.catalog.dropTempView(name)
+
+
+def _view(df: DataFrame) -> str:
+    name = f"astralq_{uuid4().hex}"
+    df.createOrReplaceTempView(name)
+    return name

@@ -21,11 +21,13 @@ from astralq.timeline import Instant
 @dataclass(frozen=True)
 class Panes:
     """What an aggregation is answered from: the panes that its window holds, under its own names, and how its sums
-    are cut. Several of a group may come and go together, unless they are `merged`."""
+    are cut. Several of a group may come and go together, unless they are `merged`; `in_windows`: into all that a window
+    holds, so that a group has but one at a time."""
 
     rows: Table
     layouts: Mapping[int, Layout]
     merged: bool = False
+    in_windows: bool = False
 
 
 def grouping(common: CommonPanes) -> GroupBy:

@@ -55,11 +55,15 @@ def keep_panes(op: GroupBy, relation: RelationTable, run: Run, *, name: str, ear
     grouping.with_panes(parts)
 
 
-def merged_panes(op: GroupBy, relation: RelationTable, run: Run, *, name: str) -> tuple[Table, list[Plan]]:
+def merged_panes(
+    op: GroupBy, relation: RelationTable, run: Run, *, name: str, read_once: bool = False
+) -> tuple[Table, list[Plan]]:
     """Rows merged into panes, which in an epoch are a state table; and what their partial values mean."""
     grouping = _Grouping(op, relation, run, name, early=True)
     parts = grouping.partials(grouping.rows())
-    return grouping.with_panes(parts) if name else run.materialized(parts.named), parts.plans
+    if name:
+        return grouping.with_panes(parts), parts.plans
+    return parts.named if read_once else run.materialized(parts.named), parts.plans
 
 
 @dataclass(frozen=True)
@@ -119,6 +123,8 @@ class _Grouping:
         if not all(mergeable(a) for a in aggregates_of(self.op)):
             return replace(self, relation=clip_to_epoch(self.relation, self.run))._directly()
         parts = self.partials(self.rows()) if self.panes is None else self._merged_partials(self.panes)
+        if self.panes is not None and self.panes.in_windows:
+            return self._relation(with_steps(parts.named, parts.plans), [p.final for p in parts.plans])
         strategy, reason = choose(
             self.relation, always=self.always, invertible=parts.invertible, keys=self._key_columns
         )
@@ -170,7 +176,7 @@ class _Grouping:
 
     def _merging(self, partials: Mapping[str, Partial]) -> Merging:
         merges = {"there": "sum"} | {name: p.merge for name, p in partials.items()}
-        merges |= dict.fromkeys(self.relation.marks, "max")
+        merges |= dict.fromkeys(self.relation.marks, "min")
         return Merging(self.relation, self.keys, merges, self.run, self.always)
 
     def _merged_partials(self, panes: Panes) -> _Partials:

@@ -107,7 +107,7 @@ class StepPanes:
         one does, tuples of one step come and go at different times."""
         batch = stream.stamp_columns
         marks = _marks(stream)
-        steps = panes.group_by("ft").agg(*(F.max(m).alias(m) for m in marks)) if keys else panes
+        steps = panes.group_by("ft").agg(*(F.min(m).alias(m) for m in marks)) if keys else panes
         in_turn = Over().order_by("ft")
         following = {f"next_{c}": F.lead(f"first_{c}").over(in_turn) for c in batch}
         same = lit(True)

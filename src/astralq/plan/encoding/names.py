@@ -22,7 +22,7 @@ NAMES = {
     r"kp|kd|kx|ky|gone": "what a kept tuple knows of itself",
     r"e|lo|hi|_v|_e|_at": "evaluations with their bounds, and what is looked up in them",
     r"(enter|leave|later|other)(_\w+)?": "where a tuple enters and leaves, and what was looked up for it",
-    r"m|_m|(own|after|at|next|with)_[ti]|last": "evaluations every so many positions, and the upper bound before",
+    r"m|_m|(own|after|at|next|with|first)_[ti]|last": "evaluations every so many positions, and the upper bound before",
     # Aggregation
     r"v\d+|z\d+|x\d+|y\d+|s\d+|there": "arguments of aggregates, order, locations and times; whether a row is there",
     r"[nmaxsq]\d+(_\d+)?|(in|out)_\w+": "partial values, limbs of sums, and final values",

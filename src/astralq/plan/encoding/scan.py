@@ -49,6 +49,9 @@ class Cut:
         return quotient_down(inside - lit(self.first), self.width)
 
 
+NO_CUT = Cut(0, 1, 1)
+"""Where nothing is cut into buckets."""
+
 MERGES: dict[str, Callable[..., Column]] = {"sum": F.sum, "min": F.min, "max": F.max}
 """How partial values of several rows become one."""
 

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 from astralq.plan import functions as F  # noqa: N812
 from astralq.plan.columns import Column, col, lit
-from astralq.plan.encoding.scan import Sequenced
+from astralq.plan.encoding.scan import NO_CUT, Sequenced
 from astralq.plan.run import Run
 from astralq.plan.table import Table
 from astralq.space import EARTH_RADIUS_M
@@ -47,7 +47,9 @@ def legs(rows: Table, keys: Sequence[str], order: Sequence[str], run: Run, *, pl
     kept = "kd" in rows.columns
     if kept:
         rows = rows.with_columns({"px": F.coalesce("px", "kx"), "py": F.coalesce("py", "ky")})
-    known = Sequenced.of(rows, keys, order, run, run.time_cut).last_known({"px": "_px", "py": "_py"})
+    # Objects need no buckets of time, and so not the times of sources.
+    cut = NO_CUT if keys else run.time_cut
+    known = Sequenced.of(rows, keys, order, run, cut).last_known({"px": "_px", "py": "_py"})
     here, there = (col("px"), col("py")), (col("_px"), col("_py"))
     moved = known.with_column("d", F.coalesce(leg(there, here, planar=planar), lit(0)))
     merges = {"d": "sum"}
@@ -60,5 +62,5 @@ def legs(rows: Table, keys: Sequence[str], order: Sequence[str], run: Run, *, pl
         moved = moved.with_columns({"d": F.when(col("kd").is_null(), col("d")).otherwise(lit(0)), "_base": col("kd")})
         made[0] = F.coalesce(col("kd"), col("d") + F.coalesce(col("_base"), lit(0))).alias("d")
     moved = moved.drop("_px", "_py", "px", "py")
-    total = Sequenced.of(moved, keys, order, run, run.time_cut).running(merges, [])
+    total = Sequenced.of(moved, keys, order, run, cut).running(merges, [])
     return total.select(*(c for c in rows.columns if c not in ("px", "py")), *made)

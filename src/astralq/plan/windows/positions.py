@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from astralq.plan import functions as F  # noqa: N812
 from astralq.plan.columns import Column, Window, col, columns, lit
 from astralq.plan.encoding.batches import NEVER, Id
-from astralq.plan.encoding.scan import Cut, asof_forward, equal
+from astralq.plan.encoding.scan import NO_CUT, Cut, asof_forward, equal
 from astralq.plan.encoding.tables import StreamTable
 from astralq.plan.run import Run
 from astralq.plan.table import Table
@@ -126,7 +126,7 @@ class Positions:
     def _distance_cut(self) -> Cut:
         """Buckets of the distance travelled; how far that is, only the data know. Any cut gives the same answer."""
         if self.parts or self.run.one_partition:
-            return Cut.of(0, 0)
+            return NO_CUT
         measured = self.run.measure(self.table.agg(F.max("d").alias("furthest")))
         return Cut.of(0, 0 if measured is None else measured[0]["furthest"] or 0)
 

@@ -14,6 +14,7 @@ from astralq.plan.sources.rows import STAMP
 from astralq.plan.sql_types import spark_type
 from astralq.spark.columns import col, lit
 from astralq.spark.sources.computed import completed
+from astralq.spark.statements import Views
 
 
 @dataclass
@@ -21,6 +22,7 @@ class Given:
     """The DataFrames by the names of their sources."""
 
     frames: Mapping[str, DataFrame]
+    views: Views | None = None  # where many queries read them
     _named: dict[str, DataFrame] = field(default_factory=dict)
     _prepared: dict[Source, tuple[frozenset[str], DataFrame]] = field(default_factory=dict)
 
