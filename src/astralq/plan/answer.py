@@ -115,8 +115,10 @@ def _happened(run: Run, planner: Planner) -> tuple[Table, tuple[str, ...]]:
     match run.query.kind:
         case Kind.STREAM:
             stream = planner.stream(run.query)
-            seen = stream.rows.where(le(literal(run.seen_from), stream.batch) & le(stream.batch, literal(run.last)))
-            rows = seen.with_column("i", stream.batch.index)
+            rows = stream.rows
+            if stream.within != (run.seen_from.t, run.end) or run.seen_from.i:
+                rows = rows.where(le(literal(run.seen_from), stream.batch) & le(stream.batch, literal(run.last)))
+            rows = rows.with_column("i", stream.batch.index)
             return rows, ("t", "i", *stream.order_columns)
         case Kind.RELATION:
             relation = (

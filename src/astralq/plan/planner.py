@@ -119,7 +119,7 @@ class Planner:
                     received = rows.without_time(op, received)
                 if run.since is not None:  # what an older query has seen, whose state goes on here
                     received = replace(received, rows=received.rows.where(col("t") > run.since))
-                return streams.from_start(received, run.t0, run.until, guarded=guarded)
+                return streams.from_start(received, run.t0, run.until, guarded=guarded, ended=rows.has_plain_time(op))
             case StartedAt():
                 inner = Planner(run.inside(op.child, op.t0)).stream(op.child)
                 return streams.from_start(inner, run.t0, run.until)

@@ -94,8 +94,9 @@ class DistancePanes:
         assert location is not None
         names = {name: f"c{stream.schema.index(name)}" for name in (*spec.partition, location.x, location.y)}
         order = stream.order_columns if stream.numbered else [*stream.stamp_columns, *stream.order_columns]
-        located = located_points(stream.rows, [names[location.x], names[location.y]])
         parts = [names[name] for name in spec.partition]
+        # Sent to their partitions before anything is computed, rows are as short as they can be.
+        located = located_points(stream.rows.repartition(parts), [names[location.x], names[location.y]])
         moved = legs(located, parts, order, run, planar=location.planar)
         reached = first_beyond(self.hi, col("d")) - 1
         exactly = first_at_least(self.hi, col("d"), least=0) == col("ft")

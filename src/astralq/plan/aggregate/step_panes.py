@@ -1,8 +1,8 @@
 """Aggregates over the last rows, every so many of them: tuples are merged by steps, which are looked up afterwards.
 
 A step is what lies between two evaluations. Where no batch goes over its end, all tuples of a step enter with the
-evaluation at its end, and leave together some steps later: they are merged in the pass that numbers them, and only
-the panes that are left, one for each step and group, need the instants of evaluations.
+evaluation at its end, and leave together some steps later, whatever their order in a batch: they are merged in the pass
+that numbers them, and only the panes that are left, one for each step and group, need the instants of evaluations.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from astralq.plan.aggregate.group_by import group_by, merged_panes
 from astralq.plan.columns import Window as Over
 from astralq.plan.columns import col, columns, lit
 from astralq.plan.encoding.batches import NEVER
-from astralq.plan.encoding.numbering import numbered
+from astralq.plan.encoding.numbering import numbered_by_batch
 from astralq.plan.encoding.tables import RelationTable, StreamTable, attributes, holds
 from astralq.plan.operators.expressions import looks_at_order
 from astralq.plan.run import Run
@@ -40,7 +40,7 @@ def merged_by_steps(op: GroupBy, run: Run, stream: Callable[[Operator], StreamTa
     merges = all(mergeable(a) for _, a in op.aggregates) and not looks_at_order(op)
     if panes is None or not merges or any(can_fail(e) for e in expressions(op)):
         return None
-    tuples = numbered(stream(op.child.children[0]), run, read_once=True)
+    tuples = numbered_by_batch(stream(op.child.children[0]), run)
     table, plans = merged_panes(op, panes.relation(tuples), run, name="")
     rows, whole = panes.resolved(table, [f"k{j}" for j in range(len(op.keys))], tuples)
     if not whole:

@@ -28,7 +28,7 @@ FEW = 12
 """Up to how many windows hold a tuple if panes are merged into each of them."""
 
 
-FEW_PANES = 100_000
+FEW_PANES = 1_000_000
 """Up to how many panes are put together by one task, where there are no groups: a second's work."""
 
 

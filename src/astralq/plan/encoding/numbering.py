@@ -33,8 +33,8 @@ SKEWED = 0.2
 """Which part of all tuples may be in one of the equal parts."""
 
 
-def numbered(stream: StreamTable, run: Run, *, read_once: bool = False) -> StreamTable:
-    """The stream with its positions n = 0, 1, 2, …; `read_once`: for one reader, who goes on with what he reads.
+def numbered(stream: StreamTable, run: Run) -> StreamTable:
+    """The stream with its positions n = 0, 1, 2, …
 
     The order is total, or it ends with all attributes: rows that are still equal are the same tuple, so that any
     partitioning gives the same positions.
@@ -54,12 +54,19 @@ def numbered(stream: StreamTable, run: Run, *, read_once: bool = False) -> Strea
     elif run.one_partition:
         rows = run.materialized(Index(stream.rows, by, "n").select(*columns(kept), "n"))
     else:
-        rows = _placed(stream.rows, by, run).select(*columns(kept), "n")
-        if read_once:
-            return replace(stream, rows=rows, order=("n",))
-        rows = run.materialized(rows)
+        rows = run.materialized(_placed(stream.rows, by, run).select(*columns(kept), "n"))
     run.numbered[stream] = replace(stream, rows=rows, order=("n",))
     return run.numbered[stream]
+
+
+def numbered_by_batch(stream: StreamTable, run: Run) -> StreamTable:
+    """The stream with positions that are right up to the order in a batch, for one reader to whom that is all the same
+    and who goes on with what he reads: much less is sorted and sent."""
+    if stream.numbered or stream in run.numbered:
+        return numbered(stream, run)
+    kept = [*stream.stamp_columns, *attributes(stream.schema)]
+    rows = _placed(stream.rows, tuple(stream.stamp_columns), run).select(*columns(kept), "n")
+    return replace(stream, rows=rows, order=("n",))
 
 
 def _placed(rows: Table, by: tuple[str, ...], run: Run) -> Table:

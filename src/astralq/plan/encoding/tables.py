@@ -17,6 +17,7 @@ from astralq.plan.columns import Column, col, columns, lit, long
 from astralq.plan.encoding.batches import Id, lt
 from astralq.plan.table import Table
 from astralq.schema import Schema
+from astralq.timeline import Instant
 
 # φ: a compile-time list of order columns
 
@@ -111,6 +112,7 @@ class StreamTable:
     one_batch: bool  # per instant: every i is 0
     name: str = ""  # of the operator that it is the stream of, where epochs follow each other
     total: bool = False  # tuples of one batch that the order does not tell apart are equal
+    within: tuple[Instant, Instant] | None = None  # the closed interval that all tuples are in, where that is known
 
     @property
     def numbered(self) -> bool:

@@ -66,7 +66,8 @@ def limit(op: Limit, relation: RelationTable, run: Run, looked_at: LookedAt, *, 
         # Of equal beginnings the ends are equal, too: where these follow, they need not be carried along.
         ends = {"tt": col("ft") + lit(relation.lifetime)} if relation.lifetime is not None else {}
         carried = rows.select(*(c for c in rows.columns if c not in ends))
-        chosen = _at_places(carried, [*per, "ft"], turn, op).with_columns(ends)
+        # Rows come about in the order of time: by that first, they are sorted sooner.
+        chosen = _at_places(carried, ["ft", *per], turn, op).with_columns(ends)
         result = replace(relation, append_only=False)
     elif relation.one_batch and relation.grid is not None and looked_at.is_known_from(run.t0):
         run.choices.note(op.label, "places in each step", "states change at the evaluations of its windows only")
@@ -140,5 +141,5 @@ def _first_of_panes(
     last = op.places[1]
     if last is None or not relation.pane_aligned:
         return rows
-    pane = [*per, *relation.interval_columns]
+    pane = [*relation.interval_columns, *per]
     return _at_places(rows, pane, turn, replace(op, count=last, skip=0)).drop("_rank")

@@ -76,14 +76,16 @@ def _attributes_of(op: Project, stream: StreamTable) -> dict[str, str]:
     return kept
 
 
-def from_start(stream: StreamTable, t0: Instant, until: Instant | None, *, guarded: bool = False) -> StreamTable:
+def from_start(
+    stream: StreamTable, t0: Instant, until: Instant | None, *, guarded: bool = False, ended: bool = False
+) -> StreamTable:
     """Tuples before t0 are ignored, and so are those after the end; positions begin there (000 D3). `guarded`: there
-    should be none before t0, and one that is there is an error."""
+    should be none before t0, and one that is there is an error; `ended`: those after the end are left out already."""
     seen = col("t") >= t0
     rows = stream.rows.where(seen | F.raise_error(lit(CHANGED)).cast("boolean") if guarded else seen)
-    if until is not None:
+    if until is not None and not ended:
         rows = rows.where(col("t") <= until)
-    return _plain(replace(stream, rows=rows))
+    return replace(_plain(replace(stream, rows=rows)), within=None if until is None else (t0, until))
 
 
 def spread(op: Spread, stream: StreamTable) -> StreamTable:
@@ -116,4 +118,4 @@ def ticked(op: Tick, stream: StreamTable) -> StreamTable:
         (col("t") - F.pmod("t", lit(op.period))).alias("t"),
         *(col(old).alias(new) for old, new in order.items()),
     )
-    return replace(stream, rows=rows, order=tuple(order.values()), one_batch=True)
+    return replace(stream, rows=rows, order=tuple(order.values()), one_batch=True, within=None)

@@ -38,11 +38,18 @@ def scanned(source: Source, stamp: Collection[str]) -> Table:
     return scan.select(*held, *columns(has))
 
 
+def has_plain_time(source: Source) -> bool:
+    """Whether a source's timestamp is a plain column."""
+    return isinstance(source, StreamSource) and source.timestamp is not None and source.unit is None
+
+
 def bounded(source: Source, rows: Table, t0: Instant | None, until: Instant | None) -> Table:
     """The rows of the closed interval [t0, until] of a source whose timestamp is a plain column, so that files outside
-    are not read; `from_start` leaves the others out in any case."""
-    if not isinstance(source, StreamSource) or source.timestamp is None or source.unit is not None:
+    are not read; of others `from_start` leaves those outside out."""
+    if not has_plain_time(source):
         return rows
+    assert isinstance(source, StreamSource)
+    assert source.timestamp is not None
     at = col(f"c{source.declared.index(source.timestamp)}")
     for bound, sign in ((t0, ">="), (until, "<=")):
         if bound is not None:

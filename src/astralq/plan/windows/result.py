@@ -93,7 +93,7 @@ class WindowOf:
             return (), []
         # What is there as an attribute or a stamp is not copied.
         there = {"t": "st", "i": "si"} | {c: c for c in attributes(stream.schema)}
-        names = list(dict.fromkeys([*stream.sort_columns, *attributes(stream.schema)]))
+        names = [*stream.stamp_columns, *stream.order_columns]
         new = {c: there.get(c, f"p{k}") for k, c in enumerate(names)}
         made = [col(c).alias(n) for c, n in new.items() if c not in there]
         phi = [Key(c) for c in new.values()]
