@@ -53,7 +53,7 @@ def table(results: Sequence[Result]) -> Table:
     shown = Table(
         "workload",
         "case",
-        title="ratio: ours ÷ peer; seconds, the best of three, one run only where it took over a minute",
+        title="ratio: ours ÷ peer; seconds, the best of three or more, one run only where it took over a minute",
     )
     for column in ("rows", "ours", "peer", "ratio", "target", "floor", "answers"):
         shown.add_column(column, justify="right")

@@ -15,6 +15,10 @@ from astralq.timeline import format_instant
 from benchmarks.case import Case
 
 ROUNDS = 3
+"""At least so many, and more as long as they are short: noise is some ten milliseconds, whatever a round takes."""
+MOST_ROUNDS = 8
+ENOUGH = 6.0
+"""Seconds for all rounds of both sides, where these are short."""
 WARM = 4.0
 """Seconds that both sides are run before anything counts, if a round is shorter: Java compiles what plans a query only
 after some hundred calls."""
@@ -168,8 +172,14 @@ def measure(spark: SparkSession, case: Case, rows: int, engine: Callable[[SparkS
             run(side, warming_up=True)
         if time.perf_counter() - begin > WARM:
             break
-    for side in (*(result.floor,) * ROUNDS, *both * ROUNDS):
-        run(side)
+    for _ in range(ROUNDS):
+        run(result.floor)
+    begin = time.perf_counter()
+    for k in range(MOST_ROUNDS):
+        if k >= ROUNDS and time.perf_counter() - begin > ENOUGH:
+            break
+        for side in both:
+            run(side)
     return result
 
 

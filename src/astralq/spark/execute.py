@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from typing import Protocol
 from uuid import uuid4
@@ -88,12 +89,28 @@ class Execution:
 
     def frame(self, table: Table) -> DataFrame:
         """The DataFrame of a table; nothing is computed but what has to be written."""
+        self._keep_together(table)
         # A server analyzes plans as a whole; there each node is a message.
         inside = {} if is_remote(self.session) else statements(table, known=lambda t: t.digest in self._frames)
         for node in table.walk():
             if node.digest not in inside:
                 self._add(node, inside)
         return self._frames[table.digest]
+
+    def _keep_together(self, table: Table) -> None:
+        """Writes the state tables below a table that have nothing in common, each from what it reads alone, side by
+        side: while one is planned, another is computed."""
+        kept = {n.digest: n for n in table.walk() if isinstance(n, Keep) and n.digest not in self._frames}
+        chosen: list[Keep] = []
+        taken: set[str] = set()
+        for node in kept.values() if len(kept) > 1 else ():
+            below = {n.digest: n for c in node.children for n in c.walk() if not isinstance(n, Scan | State)}
+            if not taken & below.keys() and not any(isinstance(n, Keep) for n in below.values()):
+                chosen.append(node)
+                taken |= below.keys()
+        if len(chosen) > 1:
+            with ThreadPoolExecutor(len(chosen)) as pool:
+                list(pool.map(self.frame, chosen))
 
     def _add(self, node: Table, inside: dict[str, int]) -> None:
         """The DataFrame of a node whose children have theirs, or are subqueries of its statement."""

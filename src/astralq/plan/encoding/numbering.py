@@ -29,6 +29,9 @@ FEWEST = 8
 RANGED = 200_000
 """From how many tuples on it pays to count them first."""
 
+IN_ONE_TASK = 200_000
+"""Up to how many new tuples of an epoch one task sorts: several would have to draw samples and count first."""
+
 SKEWED = 0.2
 """Which part of all tuples may be in one of the equal parts."""
 
@@ -48,7 +51,8 @@ def numbered(stream: StreamTable, run: Run) -> StreamTable:
     if run.state is not None:
         # In an epoch these are the new tuples, and the positions go on where the last epoch's ended.
         before = run.state.metadata.get(f"count {stream.name}", 0)
-        rows = Index(stream.rows, by, "n").with_column("n", col("n") + lit(before))
+        soon = run.new_rows is not None and run.new_rows <= IN_ONE_TASK
+        rows = Index(stream.rows, by, "n", one_task=soon).with_column("n", col("n") + lit(before))
         rows = run.materialized(rows.select(*columns(kept), "n"))
         run.state.count(f"count {stream.name}", rows)
     elif run.one_partition:

@@ -153,6 +153,7 @@ class RelationTable:
     coalesced: bool = True  # the intervals of one identity are disjoint and do not touch
     one_row_per_phi: bool = True  # φ determines the values, so that Π keeps intervals coalesced
     lifetime: int | None = None  # how long each row holds, if that is the same for all
+    cut_lifetime: int | None = None  # how long it was before an epoch cut the beginnings off: none is longer
     append_only: bool = False  # rows are never taken out
     pane_aligned: bool = False  # many rows have the same interval: windows that move in steps
     grid: Grid | None = None  # the instants of those steps: every row begins and ends at one of them, or never
@@ -162,6 +163,11 @@ class RelationTable:
     few: bool = False  # so few rows that one task looks at them one after the other
     unseen: bool = False  # rows may begin after the end of the run, where nobody sees them
     marks: tuple[str, ...] = ()  # further columns, of which panes have the least values
+
+    @property
+    def longest(self) -> int | None:
+        """For how long a row holds at most, where that is known."""
+        return self.cut_lifetime if self.lifetime is None else self.lifetime
 
     @property
     def start(self) -> Id:
@@ -193,7 +199,7 @@ class RelationTable:
     def in_pieces(self, rows: Table) -> RelationTable:
         """The same rows in parts of their intervals, of which nothing is known."""
         nothing: dict[str, Any] = {"lifetime": None, "append_only": False, "pane_aligned": False, "grid": None}
-        return replace(self, rows=rows, **nothing, steps=None, separate_by=None, window_columns=())
+        return replace(self, rows=rows, **nothing, steps=None, separate_by=None, window_columns=(), cut_lifetime=None)
 
 
 INTERVAL = ("ft", "fi", "tt", "ti")

@@ -109,9 +109,9 @@ class Even:
     def of(left: RelationTable, right: RelationTable, span: int, *, keyed: bool) -> Even | None:
         """Wider than a row holds, so that most are in one bucket; None if it is not known for how long rows hold, or
         if there would be too few buckets to share the work."""
-        if left.lifetime is None or right.lifetime is None:
+        if left.longest is None or right.longest is None:
             return None
-        width = max(left.lifetime, right.lifetime, 1) * (_WIDER if keyed else 1)
+        width = max(left.longest, right.longest, 1) * (_WIDER if keyed else 1)
         return Even(width) if keyed or span // width >= KEYLESS else None
 
     def bucket(self, t: Column) -> Column:

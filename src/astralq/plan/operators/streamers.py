@@ -198,7 +198,8 @@ def _by_value(op: IStream | DStream, relation: RelationTable, run: Run) -> Strea
     )
     # I_S looks at the state from the point on, D_S at the one before it: at rows that are moved by one batch.
     moved = rows if inserts else rows.with_columns({"fi": col("fi") + 1, "ti": col("ti") + 1})
-    holding = pairs(replace(relation, rows=moved, lifetime=None), points, run, [(c, c, True) for c in values]).rows
+    held = replace(relation, rows=moved, lifetime=None, cut_lifetime=None)
+    holding = pairs(held, points, run, [(c, c, True) for c in values]).rows
     point = [*(f"r_{c}" for c in values), "r_ft", "r_fi"]
     high = Window.partition_by(*columns(point)).order_by(*in_order([f"l_{c}" for c in relation.order], down=True))
     ranked = holding.with_column("_rank", F.row_number().over(high)).where(col("_rank") <= F.abs("r_d"))

@@ -71,7 +71,7 @@ def clip_to_epoch(relation: RelationTable, run: Run, demand: Demand = Demand.CLI
     start = choose(relation.start.t > since, relation.start, at(since))
     kept = [c for c in held.columns if c not in ("ft", "fi", "tt", "ti")]
     clipped = held.select(*columns(kept), *interval(start, relation.end, one_batch=relation.one_batch))
-    return replace(relation, rows=clipped, lifetime=None)
+    return replace(relation, rows=clipped, lifetime=None, cut_lifetime=relation.longest)
 
 
 def with_indexes(table: Table, *, one_batch: bool) -> Table:
