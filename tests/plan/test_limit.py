@@ -45,6 +45,4 @@ def test_the_top_of_a_window_that_tumbles_is_one_window_function_over_what_is_re
     assert not any(isinstance(node, Join) for node in nodes)
     texts = [text for node in nodes if isinstance(node, Select) for _, text in node.items]
     (over,) = [text for text in texts if " OVER (" in text]
-    assert over == (
-        "row_number() OVER (PARTITION BY ft, c0 ORDER BY (c1) DESC NULLS LAST, st ASC NULLS FIRST)"
-    )
+    assert over == ("row_number() OVER (PARTITION BY ft, c0 ORDER BY (c1) DESC NULLS LAST, st ASC NULLS FIRST)")
