@@ -18,10 +18,10 @@ from tests.agree.compare import frames, on_model, on_spark, same
 S = stream("S", "k INT, v INT")
 
 
-def drawn(seed: int, last: int) -> Data:
-    """Forty tuples, several of an instant and some of them equal, up to an instant."""
+def drawn(seed: int, last: int, batches: int = 1) -> Data:
+    """Forty tuples, several of an instant and some of them equal, up to an instant, in so many batches of each."""
     rng = random.Random(seed)
-    stamps = sorted((rng.randint(0, last), rng.randint(0, 1)) for _ in range(40))
+    stamps = sorted((rng.randint(0, last), rng.randrange(batches)) for _ in range(40))
     return {"S": Stream.of((BatchId(Instant(t), i), (rng.choice([1, 2, None]), rng.randint(0, 3))) for t, i in stamps)}
 
 
@@ -37,23 +37,27 @@ QUERIES = {
 }
 
 
-@pytest.mark.parametrize("last", [3, 100_000], ids=["crowded", "spread"])
+@pytest.mark.parametrize(("last", "batches"), [(3, 2), (9, 1), (100_000, 1)], ids=["crowded", "in instants", "spread"])
 @pytest.mark.parametrize("query", QUERIES.values(), ids=QUERIES)
 def test_positions_are_the_models(
-    spark: SparkSession, query: StreamQuery | RelationQuery, last: int, monkeypatch: pytest.MonkeyPatch
+    spark: SparkSession, query: StreamQuery | RelationQuery, last: int, batches: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(numbering, "RANGED", 0)
     monkeypatch.setattr(numbering, "ROWS_IN_RANGE", 2)
-    data = drawn(last, last)
+    data = drawn(last, last, batches)
     assert same(on_model(query, data), on_spark(Engine(spark, few_rows=0), query, data))
 
 
-@pytest.mark.parametrize(("last", "merged"), [(3, False), (100_000, True)], ids=["crowded", "spread"])
+@pytest.mark.parametrize(
+    ("last", "batches", "merged"),
+    [(3, 1, False), (100_000, 2, False), (100_000, 1, True)],
+    ids=["crowded", "several batches of an instant", "spread"],
+)
 def test_tuples_are_merged_by_steps_unless_a_batch_goes_over_the_end_of_one(
-    spark: SparkSession, last: int, merged: bool
+    spark: SparkSession, last: int, batches: int, merged: bool
 ) -> None:
     query = QUERIES["an average of rows in whole steps"].operator
-    plan = Batch(query, frames(spark, query, drawn(last, last)), few_rows=0).plan()
+    plan = Batch(query, frames(spark, query, drawn(last, last, batches)), few_rows=0).plan()
     assert ("by rows, merged by steps" in [strategy for _, strategy, _ in plan.reasons]) is merged
 
 

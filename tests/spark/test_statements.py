@@ -174,11 +174,17 @@ def test_a_constant_stands_where_it_is_read() -> None:
     assert said(table) == "SELECT c0,\nsum(1L) AS `n`\nFROM s AS _rows\nGROUP BY c0"
 
 
-def test_a_constant_is_no_key() -> None:
-    """GROUP BY 1 would mean the first column."""
-    table = S.select(long(1).alias("k"), "t").group_by("k").agg(F.sum("t").alias("n"))
+@pytest.mark.parametrize("constant", ["1L", "(-1)", "(- (1))", "null"])
+def test_a_constant_is_no_key(constant: str) -> None:
+    """GROUP BY 1 would mean the first column, and GROUP BY -1 one that is not there."""
+    table = S.select(F.expr(constant).alias("k"), "t").group_by("k").agg(F.sum("t").alias("n"))
     assert said(table).endswith("\nGROUP BY k")
-    assert "1L AS `k`" in said(table)
+    assert f"{constant} AS `k`" in said(table)
+
+
+def test_a_constant_below_a_key_is_no_key() -> None:
+    table = S.select(lit(1).alias("c"), "t").select((-col("c")).alias("k"), "t").group_by("k").agg()
+    assert "GROUP BY (-1)" not in said(table).replace(" ", "")
 
 
 def test_texts_fields_and_functions_keep_their_names() -> None:

@@ -10,10 +10,11 @@ import threading
 import weakref
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import ClassVar
 from uuid import uuid4
 
+from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
 
 from astralq.plan.table import Aggregate, Distinct, Join, Repartition, Select, Sort, Table, Union, Where
@@ -27,7 +28,7 @@ SHORTEST = 4
 Items = tuple[tuple[str, str], ...]
 _WORD = re.compile(r"\w+")
 _PLAIN = re.compile(r"[A-Za-z_]\w*|\d+L?")
-_CONSTANT = re.compile(r"\d+L?|true|false|null", re.IGNORECASE)
+_CONSTANT = re.compile(r"[\s(-]*(\d+L?|true|false|null)[\s)]*", re.IGNORECASE)
 _TOKEN = re.compile(r"'(?:[^'\\]|\\.)*'|(?<![\w.])[A-Za-z_]\w*(?!\w|\s*\()", re.DOTALL)
 _SIMPLE = re.compile(r"[\w\s+\-*%<>=(),]*")
 """Arithmetic and comparisons of columns and whole numbers: no text, no fields."""
@@ -119,7 +120,7 @@ class Statement:
                 conditions.insert(0, table.condition)
             elif isinstance(table, Select):
                 own = _own_texts(table, [text for _, text in items], conditions)
-                if own is None or any(_CONSTANT.fullmatch(own.get(text, "")) for _, text in items[:keys]):
+                if own is None or any(_CONSTANT.fullmatch(_replaced(text, own)) for _, text in items[:keys]):
                     break
                 items = tuple((name, _replaced(text, own)) for name, text in items)
                 conditions = [_replaced(c, own) for c in conditions]
@@ -229,9 +230,7 @@ class Views:
     def __call__(self, df: DataFrame) -> str:
         with self._lock:
             if id(df) not in self._names:
-                while Views._gone:
-                    session, name = Views._gone.pop()
-                    session.catalog.dropTempView(name)
+                _drop(Views._gone)
                 name = _view(df)
                 self._made.append((df.sparkSession, name))
                 self._names[id(df)] = name, df
@@ -256,6 +255,17 @@ def views() -> Iterator[Callable[[DataFrame], str]]:
     finally:
         for name, df in made:
             df.sparkSession.catalog.dropTempView(name)
+
+
+def _drop(views: list[tuple[SparkSession, str]]) -> None:
+    """Drops views; others may do so at the same time, and a session may have been stopped, its views with it."""
+    from py4j.protocol import Py4JError  # a client of Spark Connect need not have it
+
+    with suppress(IndexError):
+        while True:
+            session, name = views.pop()
+            with suppress(PySparkException, Py4JError):
+                session.catalog.dropTempView(name)
 
 
 def _view(df: DataFrame) -> str:

@@ -108,7 +108,7 @@ class DistancePanes:
             F.when(col("ft") >= 0, col("t")).alias("first_t"),
         )
         held = self.held(stream)
-        return replace(held, rows=rows, stamp=("st",), marks=("first_t",))
+        return replace(held, rows=rows, stamp=("st",), marks=(("first_t", "min"),))
 
     def states(self, panes: Table, keys: list[str], merges: dict[str, str]) -> Table:
         """The partial values of each window j of each group, with the interval [ft, tt) in which they are there."""

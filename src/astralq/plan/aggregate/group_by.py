@@ -116,7 +116,7 @@ class _Grouping:
             *prepared(self.op, names),
             *(col(c).alias(f"z{j}") for j, c in enumerate(relation.order)),
             *relation.interval_columns,
-            *relation.marks,
+            *(name for name, _ in relation.marks),
         )
 
     def result(self) -> RelationTable:
@@ -162,7 +162,7 @@ class _Grouping:
         named: Table = rows.with_columns(before).select(
             *self.keys,
             *self.relation.interval_columns,
-            *self.relation.marks,
+            *(name for name, _ in self.relation.marks),
             long(1).alias("there"),
             *(p.value.alias(name) for name, p in partials.items()),
         )
@@ -176,7 +176,7 @@ class _Grouping:
 
     def _merging(self, partials: Mapping[str, Partial]) -> Merging:
         merges = {"there": "sum"} | {name: p.merge for name, p in partials.items()}
-        merges |= dict.fromkeys(self.relation.marks, "min")
+        merges |= dict(self.relation.marks)
         return Merging(self.relation, self.keys, merges, self.run, self.always)
 
     def _merged_partials(self, panes: Panes) -> _Partials:

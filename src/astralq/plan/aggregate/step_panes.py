@@ -24,6 +24,7 @@ from astralq.plan.columns import Window as Over
 from astralq.plan.columns import col, columns, lit
 from astralq.plan.encoding.batches import NEVER
 from astralq.plan.encoding.numbering import numbered_by_batch
+from astralq.plan.encoding.scan import MERGES
 from astralq.plan.encoding.tables import RelationTable, StreamTable, attributes, holds
 from astralq.plan.operators.expressions import looks_at_order
 from astralq.plan.run import Run
@@ -31,7 +32,8 @@ from astralq.plan.table import Assumed, Table
 from astralq.plan.windows.arithmetic import first_at_least
 from astralq.plan.windows.steps import SMALL
 
-_MARKS = ("first", "last")
+_MARKS = (("first_t", "min"), ("last_t", "max"))
+"""The first and the last instant of a step's tuples; these are the same whatever the order in a batch is."""
 
 
 def merged_by_steps(op: GroupBy, run: Run, stream: Callable[[Operator], StreamTable]) -> RelationTable | None:
@@ -40,9 +42,12 @@ def merged_by_steps(op: GroupBy, run: Run, stream: Callable[[Operator], StreamTa
     merges = all(mergeable(a) for _, a in op.aggregates) and not looks_at_order(op)
     if panes is None or not merges or any(can_fail(e) for e in expressions(op)):
         return None
-    tuples = numbered_by_batch(stream(op.child.children[0]), run)
+    tuples = stream(op.child.children[0])
+    if not tuples.one_batch:
+        return None
+    tuples = numbered_by_batch(tuples, run)
     table, plans = merged_panes(op, panes.relation(tuples), run, name="")
-    rows, whole = panes.resolved(table, [f"k{j}" for j in range(len(op.keys))], tuples)
+    rows, whole = panes.resolved(table, [f"k{j}" for j in range(len(op.keys))])
     if not whole:
         return None
     run.choices.note(op.child.label, "by rows, merged by steps", "all tuples of a step enter and leave together")
@@ -76,59 +81,50 @@ class StepPanes:
         return StepPanes(Linear(every, first), rows // every, run)
 
     def relation(self, stream: StreamTable) -> RelationTable:
-        """The tuples of a numbered stream with the interval of steps in which they are there, in place of batches; and
-        the batches of the first and the last tuple of a step, as marks."""
-        every, offset, place = self.hi.slope, self.hi.offset, col("n")
-        step = first_at_least(self.hi, place, least=0)
-        at = {"first": (place - (offset + 1)) % lit(every) == 0, "last": (place - offset) % lit(every) == 0}
-        marks = [F.when(at[m], col(c)).alias(f"{m}_{c}") for m in _MARKS for c in stream.stamp_columns]
+        """The tuples of a numbered stream with the interval of steps in which they are there, in place of instants, and
+        their own instants as marks."""
         rows = stream.rows.select(
             *attributes(stream.schema),
             col("t").alias("st"),
-            *([] if stream.one_batch else [col("i").alias("si")]),
-            *marks,
-            step.alias("ft"),
+            *(col("t").alias(name) for name, _ in _MARKS),
+            first_at_least(self.hi, col("n"), least=0).alias("ft"),
         ).with_column("tt", col("ft") + lit(self.steps))
         return RelationTable(
             rows,
             stream.schema,
             (),
             one_batch=True,
-            stamp=("st",) if stream.one_batch else ("st", "si"),
+            stamp=("st",),
             ordered=False,
             coalesced=False,
             lifetime=self.steps,
             pane_aligned=True,
-            marks=_marks(stream),
+            marks=_MARKS,
         )
 
-    def resolved(self, panes: Table, keys: list[str], stream: StreamTable) -> tuple[Table, bool]:
-        """Panes with the batches between which they are there, and whether no batch goes over the end of a step; where
+    def resolved(self, panes: Table, keys: list[str]) -> tuple[Table, bool]:
+        """Panes with the instants between which they are there, and whether no batch goes over the end of a step; where
         one does, tuples of one step come and go at different times."""
-        batch = stream.stamp_columns
-        marks = _marks(stream)
-        steps = panes.group_by("ft").agg(*(F.min(m).alias(m) for m in marks)) if keys else panes
+        merged = {"there": "sum"} | dict(_MARKS)
+        steps = panes.group_by("ft").agg(*(MERGES[m](n).alias(n) for n, m in merged.items())) if keys else panes
         in_turn = Over().order_by("ft")
-        following = {f"next_{c}": F.lead(f"first_{c}").over(in_turn) for c in batch}
-        same = lit(True)
-        for c in batch:
-            same = same & (col(f"last_{c}") == col(f"next_{c}"))
-        cut = steps.with_columns(following).agg(F.count(F.when(same, lit(1))).alias("cut"))
-        counted = self.run.measure(cut)
-        leaves = [F.lead(f"last_{c}", self.steps).over(in_turn).alias(f"leave_{c}") for c in batch]
-        kept = columns([c for c in panes.columns if c not in ("ft", "tt", *marks)])
+        cut = F.count(F.when(col("last_t") == col("next_t"), lit(1))).alias("cut")
+        counted = self.run.measure(steps.with_column("next_t", F.lead("first_t").over(in_turn)).agg(cut))
+        # The last step is evaluated only if it is whole.
+        size = F.when(col("ft") == 0, lit(self.hi.offset + 1)).otherwise(lit(self.hi.slope))
+        reached = steps.with_column("enter_t", F.when(col("there") == size, col("last_t")))
+        leaves = F.lead("enter_t", self.steps).over(in_turn).alias("leave_t")
         if keys:
-            evaluated = steps.select(
-                col("ft").alias("_m"), *(col(f"last_{c}").alias(f"enter_{c}") for c in batch), *leaves
-            )
+            evaluated = reached.select(col("ft").alias("_m"), "enter_t", leaves)
             rows = panes.join(evaluated, col("ft") == col("_m"), broadcast=True)
         else:
-            rows = panes.select(*panes.columns, *(col(f"last_{c}").alias(f"enter_{c}") for c in batch), *leaves)
-        never = {"t": NEVER, "i": 0}
-        ends = [F.coalesce(f"leave_{c}", lit(never[c])).alias(f"t{c}") for c in batch]
-        rows = rows.where(col("enter_t").is_not_null())
-        rows = rows.select(*kept, *(col(f"enter_{c}").alias(f"f{c}") for c in batch), *ends)
-        rows = rows.where(holds(stream.one_batch))
+            rows = reached.select(*reached.columns, leaves)
+        rows = rows.where(col("enter_t").is_not_null()).select(
+            *columns(c for c in panes.columns if c not in ("ft", "tt", *dict(_MARKS))),
+            col("enter_t").alias("ft"),
+            F.coalesce("leave_t", lit(NEVER)).alias("tt"),
+        )
+        rows = rows.where(holds(one_batch=True))
         return (Assumed(rows), True) if counted is None else (rows, counted[0]["cut"] == 0)
 
     def held(self, stream: StreamTable, rows: Table) -> RelationTable:
@@ -137,14 +133,10 @@ class StepPanes:
             rows,
             stream.schema,
             (),
-            stream.one_batch,
+            one_batch=True,
             ordered=False,
             coalesced=False,
             pane_aligned=True,
             unseen=True,
             steps=self.run.expected_rows // self.hi.slope,
         )
-
-
-def _marks(stream: StreamTable) -> tuple[str, ...]:
-    return tuple(f"{m}_{c}" for m in _MARKS for c in stream.stamp_columns)

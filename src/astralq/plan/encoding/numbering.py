@@ -65,7 +65,8 @@ def numbered(stream: StreamTable, run: Run) -> StreamTable:
 
 def numbered_by_batch(stream: StreamTable, run: Run) -> StreamTable:
     """The stream with positions that are right up to the order in a batch, for one reader to whom that is all the same
-    and who goes on with what he reads: much less is sorted and sent."""
+    and who goes on with what he reads: much less is sorted and sent. A task that runs twice may order a batch in
+    another way."""
     if stream.numbered or stream in run.numbered:
         return numbered(stream, run)
     kept = [*stream.stamp_columns, *attributes(stream.schema)]

@@ -162,7 +162,7 @@ class RelationTable:
     window_columns: tuple[str, ...] = ()  # with each of which φ has one row: where a window begins, or ends
     few: bool = False  # so few rows that one task looks at them one after the other
     unseen: bool = False  # rows may begin after the end of the run, where nobody sees them
-    marks: tuple[str, ...] = ()  # further columns, of which panes have the least values
+    marks: tuple[tuple[str, str], ...] = ()  # further columns of panes, and how they merge
 
     @property
     def longest(self) -> int | None:
