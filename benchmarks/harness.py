@@ -19,7 +19,7 @@ ROUNDS = 3
 MOST_ROUNDS = 8
 ENOUGH = 6.0
 """Seconds for all rounds of both sides, where these are short."""
-WARM = 4.0
+WARM = 12.0
 """Seconds that both sides are run before anything counts, if a round is shorter: Java compiles what plans a query only
 after some hundred calls."""
 PATIENCE = 60.0
