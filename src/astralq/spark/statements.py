@@ -161,8 +161,8 @@ def _own_texts(table: Select, read: Sequence[str], conditions: Sequence[str]) ->
         return None
     texts = [*read, *conditions]
     words = Counter(word.lower() for text in texts for word in _WORD.findall(text))
-    # What windows are partitioned and ordered by are columns.
     in_items = Counter(word.lower() for text in read for word in _WORD.findall(text))
+    # What windows are partitioned and ordered by are columns.
     windows = any(" OVER " in text for text in read)
     own = {name: text for name, text in made.items() if words[name.lower()]}
     if own and any(_NAMES_OTHERS.search(text) for text in texts):

@@ -13,23 +13,20 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 from astralq.algebra.base import Operator
-from astralq.algebra.properties import expressions
 from astralq.algebra.relational import GroupBy
 from astralq.algebra.schedules import Measure, Periodic
 from astralq.algebra.scopes import Back, Linear
 from astralq.algebra.windows import Window
 from astralq.expr.nodes import Column as Attribute
-from astralq.expr.safety import can_fail, mergeable
 from astralq.plan import functions as F  # noqa: N812
 from astralq.plan.aggregate.common_panes import Panes
-from astralq.plan.aggregate.group_by import group_by, merged_panes
+from astralq.plan.aggregate.group_by import group_by, layouts_of, merged_panes, merges_in_any_order
 from astralq.plan.aggregate.strategies import FEW
 from astralq.plan.columns import Window as Over
 from astralq.plan.columns import col, lit
 from astralq.plan.encoding.batches import NEVER
 from astralq.plan.encoding.scan import MERGES
 from astralq.plan.encoding.tables import RelationTable, StreamTable, attributes
-from astralq.plan.operators.expressions import looks_at_order
 from astralq.plan.run import Run
 from astralq.plan.table import Table
 from astralq.plan.windows.arithmetic import first_at_least, first_beyond
@@ -40,8 +37,7 @@ from astralq.plan.windows.result import WindowOf
 def merged_by_distance(op: GroupBy, run: Run, stream: Callable[[Operator], StreamTable]) -> RelationTable | None:
     """An aggregation over a window of each object by its distance; None where it is another one."""
     panes = DistancePanes.of(op, run)
-    merges = all(mergeable(a) for _, a in op.aggregates) and not looks_at_order(op)
-    if panes is None or not merges or any(can_fail(e) for e in expressions(op)):
+    if panes is None or not merges_in_any_order(op):
         return None
     tuples = stream(op.child.children[0])
     if not tuples.one_batch:
@@ -50,9 +46,8 @@ def merged_by_distance(op: GroupBy, run: Run, stream: Callable[[Operator], Strea
     table, plans = merged_panes(op, panes.relation(tuples), run, name="", read_once=True)
     merges_of = {"there": "sum"} | {p.name: p.merge for q in plans for p in q.partials}
     rows = panes.states(table, [f"k{j}" for j in range(len(op.keys))], merges_of)
-    layouts = {j: p.layout for j, p in enumerate(plans) if p.layout is not None}
     held = replace(panes.held(tuples), rows=rows)
-    return group_by(op, held, run, panes=Panes(rows, layouts, merged=True, in_windows=True))
+    return group_by(op, held, run, panes=Panes(rows, layouts_of(plans), merged=True, in_windows=True))
 
 
 @dataclass(frozen=True)

@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import astuple, dataclass, replace
 
+from astralq.algebra.properties import expressions
 from astralq.algebra.relational import GroupBy
 from astralq.expr.nodes import VARIANCES
 from astralq.expr.nodes import Column as Attribute
-from astralq.expr.safety import mergeable
+from astralq.expr.safety import can_fail, mergeable
 from astralq.plan import functions as F  # noqa: N812
 from astralq.plan.aggregate.common_panes import Panes
 from astralq.plan.aggregate.direct import aggregated, empty_value
@@ -21,7 +22,7 @@ from astralq.plan.aggregate.running import Running, sums_table
 from astralq.plan.aggregate.strategies import Merging, Strategy, choose
 from astralq.plan.columns import Column, col, columns, lit, long
 from astralq.plan.encoding.tables import Key, RelationTable, attributes
-from astralq.plan.operators.expressions import Names
+from astralq.plan.operators.expressions import Names, looks_at_order
 from astralq.plan.run import EpochRun, Run
 from astralq.plan.sources.provenance import source_column
 from astralq.plan.state.epochs import clip_to_epoch, with_indexes
@@ -53,6 +54,18 @@ def keep_panes(op: GroupBy, relation: RelationTable, run: Run, *, name: str, ear
     grouping = _Grouping(op, relation, run, name, early)
     parts = grouping.partials(grouping.rows())
     grouping.with_panes(parts)
+
+
+def merges_in_any_order(op: GroupBy) -> bool:
+    """Whether tuples can be merged before it is known in which windows they are: whatever their order, and for windows
+    that nobody sees, too, so that nothing may fail."""
+    mergeable_all = all(mergeable(a) for _, a in op.aggregates)
+    return mergeable_all and not looks_at_order(op) and not any(can_fail(e) for e in expressions(op))
+
+
+def layouts_of(plans: Sequence[Plan]) -> dict[int, Layout]:
+    """How the sums of aggregates are cut, by their places."""
+    return {j: p.layout for j, p in enumerate(plans) if p.layout is not None}
 
 
 def merged_panes(

@@ -11,22 +11,19 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from astralq.algebra.base import Operator
-from astralq.algebra.properties import expressions
 from astralq.algebra.relational import GroupBy
 from astralq.algebra.schedules import Measure, Periodic
 from astralq.algebra.scopes import Back, Linear
 from astralq.algebra.windows import Window, WindowSpec
-from astralq.expr.safety import can_fail, mergeable
 from astralq.plan import functions as F  # noqa: N812
 from astralq.plan.aggregate.common_panes import Panes
-from astralq.plan.aggregate.group_by import group_by, merged_panes
+from astralq.plan.aggregate.group_by import group_by, layouts_of, merged_panes, merges_in_any_order
 from astralq.plan.columns import Window as Over
 from astralq.plan.columns import col, columns, lit
 from astralq.plan.encoding.batches import NEVER
 from astralq.plan.encoding.numbering import numbered_by_batch
 from astralq.plan.encoding.scan import MERGES
 from astralq.plan.encoding.tables import RelationTable, StreamTable, attributes, holds
-from astralq.plan.operators.expressions import looks_at_order
 from astralq.plan.run import Run
 from astralq.plan.table import Assumed, Table
 from astralq.plan.windows.arithmetic import first_at_least
@@ -39,8 +36,7 @@ _MARKS = (("first_t", "min"), ("last_t", "max"))
 def merged_by_steps(op: GroupBy, run: Run, stream: Callable[[Operator], StreamTable]) -> RelationTable | None:
     """An aggregation over a window by rows; None where it is another one, or where a batch goes over a step's end."""
     panes = StepPanes.of(op, run)
-    merges = all(mergeable(a) for _, a in op.aggregates) and not looks_at_order(op)
-    if panes is None or not merges or any(can_fail(e) for e in expressions(op)):
+    if panes is None or not merges_in_any_order(op):
         return None
     tuples = stream(op.child.children[0])
     if not tuples.one_batch:
@@ -51,8 +47,7 @@ def merged_by_steps(op: GroupBy, run: Run, stream: Callable[[Operator], StreamTa
     if not whole:
         return None
     run.choices.note(op.child.label, "by rows, merged by steps", "all tuples of a step enter and leave together")
-    layouts = {j: p.layout for j, p in enumerate(plans) if p.layout is not None}
-    return group_by(op, panes.held(tuples, rows), run, panes=Panes(rows, layouts, merged=True))
+    return group_by(op, panes.held(tuples, rows), run, panes=Panes(rows, layouts_of(plans), merged=True))
 
 
 @dataclass(frozen=True)
