@@ -32,6 +32,8 @@ QUERIES = {
     "rows of parts in steps": S[rows(3, slide=2).by("k")].aggregate("count(*) AS n", "sum(v) AS s", by="k"),
     "an average of rows in steps": S[rows(9, slide=2)].aggregate("avg(v) AS m", "max(v) AS top").istream(),
     "an average of rows in whole steps": S[rows(6, slide=3)].aggregate("avg(v) AS m", "min(v) AS low").istream(),
+    "sums of rows in whole steps, and over none": S[rows(6, slide=3)].aggregate("sum(v) AS s", "max(v) AS top"),
+    "sums of rows in many steps": S[rows(26, slide=2)].aggregate("sum(v) AS s", "avg(v) AS m"),
     "counts by key of rows in whole steps": S[rows(8, slide=4)].aggregate("count(*) AS n", "max(_t) AS at", by="k"),
     "a window by time with positions": S[range_("5 us")].select("_n AS n"),
 }

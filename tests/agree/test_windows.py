@@ -165,3 +165,26 @@ def test_windows_by_the_calendar_and_sessions_agree_where_clocks_change(engine: 
     assert same(on_spark(engine, query.istream(), data, partitions=partitions), expected)
     if partitions is None:  # one of the two is enough for epochs
         assert same(in_epochs(engine, query.istream(), data, [instant("2024-03-31T20:00:00Z"), max(times)]), expected)
+
+
+@pytest.mark.parametrize("until", [60, 200])
+def test_sessions_that_are_merged_first_agree(engine: Engine, until: int) -> None:
+    """By their parts, by more than these, and where the order of tuples or their intervals are looked at."""
+    s = stream("C", "k INT, g INT, v INT")
+    rng = random.Random(until)
+    times = sorted(rng.randrange(120) for _ in range(60))
+    drawn = ((rng.choice([1, 2, None]), rng.randrange(2), rng.randrange(9)) for _ in times)
+    data = {"C": Stream.of((BatchId(Instant(t), 0), values) for t, values in zip(times, drawn, strict=True))}
+    window = s[session("7 us").by("k")]
+    queries = [
+        window.aggregate("count(*) AS n", "max(v) AS top", by="k").window_bounds().istream(),
+        window.aggregate("count(*) AS n", "sum(v) AS s", by="k").dstream(),
+        window.aggregate("avg(v) AS m", "min(_t) AS first", by=["g", "k"]),
+        window.aggregate("count(DISTINCT v) AS n", by="k"),
+        window.aggregate("count(*) AS n", by="g"),
+        s[session("7 us").by("k").delayed("3 us")].aggregate("count(*) AS n", by="k"),
+    ]
+    for query in queries:
+        expected = on_model(query, data, until=Instant(until))
+        assert same(on_spark(engine, query, data, until=Instant(until)), expected), query
+        assert expected

@@ -45,4 +45,11 @@ def test_the_top_of_a_window_that_tumbles_is_one_window_function_over_what_is_re
     assert not any(isinstance(node, Join) for node in nodes)
     texts = [text for node in nodes if isinstance(node, Select) for _, text in node.items]
     (over,) = [text for text in texts if " OVER (" in text]
-    assert over == ("row_number() OVER (PARTITION BY ft, c0 ORDER BY (c1) DESC NULLS LAST, st ASC NULLS FIRST)")
+    assert over == ("row_number() OVER (PARTITION BY ft, c0 ORDER BY (c1) DESC NULLS LAST, c2 ASC NULLS FIRST)")
+
+
+def test_groups_are_told_apart_by_the_column_that_is_compared_first_if_equal_keys_have_equal_hashes() -> None:
+    """Two zeros of a DOUBLE are equal, and their hashes are not."""
+    by_key, by_value = (planned(f"SELECT * FROM s [TUMBLE 1 MINUTE] LIMIT 3 PER {name}").answer for name in "kv")
+    texts = [str([n.items for n in plan.walk() if isinstance(n, Select)]) for plan in (by_key, by_value) if plan]
+    assert ["hash(" in text for text in texts] == [True, False]

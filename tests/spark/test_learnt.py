@@ -9,7 +9,9 @@ import pytest
 from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
+from astralq import StreamQuery
 from astralq.algebra.set_aside import SetAsideWarning
+from astralq.plan.encoding import numbering
 from astralq.spark import Engine
 from astralq.spark.execute import Execution
 
@@ -111,3 +113,59 @@ def test_a_name_that_is_given_again_is_learnt_again(spark: SparkSession, table: 
     s = engine.stream_from(other, timestamp="ts", name="readings")
     with pytest.warns(SetAsideWarning, match="1 tuple"):
         assert engine.run(HOURS, until="2026-03-01 00:01:00", s=s).count() == 0
+
+
+STEPS = "ISTREAM(SELECT count(*) AS n, max(v) AS top FROM s [ROWS 4 SLIDE 2] HAVING count(*) > 0)"
+END = "2026-03-01 00:01:00"
+
+
+@pytest.fixture
+def counted(spark: SparkSession, growing: Path, monkeypatch: pytest.MonkeyPatch) -> tuple[Engine, StreamQuery]:
+    """An engine that has counted the tuples of ranges of time, for positions, and the table that they are in."""
+    monkeypatch.setattr(numbering, "RANGED", 0)
+    monkeypatch.setattr(numbering, "ROWS_IN_RANGE", 2)
+    grown(spark, growing, *((k, k / 2, f"2026-03-01 00:00:{20 + k}") for k in range(8)))
+    spark.catalog.refreshTable("learnt_readings")
+    engine = Engine(spark, few_rows=0)
+    s = engine.stream_from(spark.table("learnt_readings"), timestamp="ts")
+    assert [r["top"] for r in engine.run(STEPS, until=END, s=s).collect()] == [4.5, 4.5, 1.5, 2.5, 3.5]
+    return engine, s
+
+
+def test_what_was_counted_for_positions_is_not_counted_again(
+    counted: tuple[Engine, StreamQuery], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    engine, s = counted
+    monkeypatch.setattr(Execution, "measure", lambda *_: pytest.fail("something is measured"))
+    assert [r["top"] for r in engine.run(STEPS, until=END, s=s).collect()] == [4.5, 4.5, 1.5, 2.5, 3.5]
+
+
+def test_tuples_at_the_end_are_numbered_behind_those_that_were_counted(
+    spark: SparkSession, counted: tuple[Engine, StreamQuery]
+) -> None:
+    engine, s = counted
+    at = ", ".join(f"(3, 9.0, TIMESTAMP '2026-03-01 00:00:{second}')" for second in (41, 42))
+    spark.sql(f"INSERT INTO learnt_readings VALUES {at}")
+    assert [r["top"] for r in engine.run(STEPS, until=END, s=s).collect()] == [4.5, 4.5, 1.5, 2.5, 3.5, 9.0]
+
+
+@pytest.mark.parametrize("at", ["00:00:02", "00:00:13", "00:00:25.5"])
+def test_tuples_between_those_that_were_counted_are_an_error(
+    spark: SparkSession, counted: tuple[Engine, StreamQuery], at: str
+) -> None:
+    engine, s = counted
+    spark.sql(f"INSERT INTO learnt_readings VALUES (3, 9.0, TIMESTAMP '2026-03-01 {at}')")
+    with pytest.raises(PySparkException, match="have changed since it was given to the engine; give it again"):
+        engine.run(STEPS, until=END, s=s).collect()
+
+
+@pytest.mark.parametrize("gone", ["k = 2", "v < 3", "second(ts) = 20"])
+def test_tuples_that_were_counted_and_are_gone_are_an_error(
+    spark: SparkSession, counted: tuple[Engine, StreamQuery], gone: str
+) -> None:
+    engine, s = counted
+    kept = spark.table("learnt_readings").where(f"NOT ({gone})").collect()
+    rows = spark.createDataFrame(kept, "k int, v double, ts timestamp")
+    rows.write.insertInto("learnt_readings", overwrite=True)
+    with pytest.raises(PySparkException, match="have changed since it was given to the engine; give it again"):
+        engine.run(STEPS, until=END, s=s).collect()

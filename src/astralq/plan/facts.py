@@ -59,6 +59,9 @@ class Facts:
     earlier: dict[tuple[str, Instant], Times] = field(default_factory=dict)  # the same in an earlier run
     ranges: dict[tuple[str, int], Range] = field(default_factory=dict)  # by source and place of the attribute
     measured: dict[str, list[Row]] = field(default_factory=dict)  # by digest of the table that was measured
+    learnt: dict[str, list[Row]] = field(
+        default_factory=dict
+    )  # the same in an earlier run, where plans fail if changed
     few_rows: int = FEW_ROWS
 
     @property
@@ -70,13 +73,17 @@ class Facts:
         """What was learnt of a source does not hold any more: another one has its name."""
         self.ranges = {key: r for key, r in self.ranges.items() if key[0] != source}
         self.earlier = {key: t for key, t in self.earlier.items() if key[0] != source}
+        self.learnt = {}
+
+    def is_learnt(self, source: Source, start: Instant) -> bool:
+        """Whether an earlier run has found no row of a stream before the start, so that nothing need be asked of it."""
+        return (source.name, start) not in self.times and self.is_guarded(source, start)
 
     def is_guarded(self, source: Source, start: Instant) -> bool:
-        """Whether nothing is asked of a stream because no row was before the start in an earlier run: a plan fails
-        should that have changed, so that no row is ever left out without a word."""
-        earlier = self.earlier.get((source.name, start))
-        none_before = earlier is not None and not earlier.before
-        return isinstance(source, StreamSource) and none_before and (source.name, start) not in self.times
+        """Whether no row of a stream was before the start, in this run or an earlier one: a plan fails should that have
+        changed, so that no row is ever left out without a word."""
+        known = self.times.get((source.name, start)) or self.earlier.get((source.name, start))
+        return isinstance(source, StreamSource) and known is not None and not known.before
 
     def stamp(self, source: Source) -> Collection[str]:
         """The columns of a stamp that a source's rows bring; as long as nobody knows, those that it needs."""

@@ -39,10 +39,9 @@ from astralq.errors import PlanError
 from astralq.expr.nodes import Expr
 from astralq.expr.safety import can_fail
 from astralq.plan.aggregate import common_panes
-from astralq.plan.aggregate.distance_panes import merged_by_distance
 from astralq.plan.aggregate.group_by import group_by, keep_panes, merged_panes
+from astralq.plan.aggregate.merged_first import merged_first
 from astralq.plan.aggregate.partials import Plan
-from astralq.plan.aggregate.step_panes import merged_by_steps
 from astralq.plan.columns import col, lit
 from astralq.plan.encoding.batches import le, literal, lt
 from astralq.plan.encoding.tables import RelationTable, StreamTable, WindowsTable
@@ -335,10 +334,8 @@ class Planner:
     def _grouped(self, op: GroupBy) -> RelationTable:
         if op.panes is not None:
             return self._from_panes(op, op.panes)
-        if self.moment is None:
-            for merged in (merged_by_steps, merged_by_distance):
-                if (found := merged(op, self.run, self.stream)) is not None:
-                    return found
+        if self.moment is None and (found := merged_first(op, self.run, self.stream)) is not None:
+            return found
         demand = demand_of_group(op) if self.run.state is not None else Demand.CLIPPED
         child = self.relation(op.child, ordered=looks_at_order(op), demand=demand)
         name = self._state_name("panes", op) if demand in (Demand.DELTA, Demand.EARLY) else ""

@@ -114,12 +114,21 @@ class Run:
             return table
         return Materialize(table)
 
-    def measure(self, table: Table) -> list[Row] | None:
-        """The rows of a small table, such as the range of a column; None if it has to be measured first."""
+    def measure(self, table: Table, *, guarded: bool = False) -> list[Row] | None:
+        """The rows of a small table, such as the range of a column; None if it has to be measured first. `guarded`:
+        the plan fails where they are others by now, so that what an earlier run has measured will do."""
         rows = self.facts.measured.get(table.digest)
+        if guarded and rows is not None:
+            self.facts.learnt[table.digest] = rows
+        if guarded and self.is_learnt(table):
+            rows = self.facts.learnt[table.digest]
         if rows is None:
             self.choices.missing[table.digest] = table
         return rows
+
+    def is_learnt(self, table: Table) -> bool:
+        """Whether an earlier run has measured a table, and this one asks its sources for nothing."""
+        return table.digest in self.facts.learnt and table.digest not in self.facts.measured and not self.facts.times
 
     def scan(self, source: Source) -> Table:
         return scanned(source, self.facts.stamp(source))

@@ -62,7 +62,7 @@ class Batch:
         queries = [(lower(self.query), self.t0), (self.optimized.after, self.t0)]
         starts = [found for query, t0 in queries for found in started_sources(query, t0)]
         summed = [(source.name, place) for query, _ in queries for source, place in summed_columns(query)]
-        known = all(self.facts.is_guarded(*start) for start in starts) and all(s in self.facts.ranges for s in summed)
+        known = all(self.facts.is_learnt(*start) for start in starts) and all(s in self.facts.ranges for s in summed)
         if not known:
             return None
         self.optimize(self.facts.rows)

@@ -366,7 +366,7 @@ class Engine:
             raise PlanError("both a state and a history are asked for", hint="give either at or until")
         facts = Facts(times=dict(times or {}))
         if learnt is not None:
-            facts.ranges, facts.earlier = learnt.ranges, learnt.earlier
+            facts.ranges, facts.earlier, facts.learnt = learnt.ranges, learnt.earlier, learnt.learnt
         given = None if learnt is None else self._given
         batch = Batch(query, frames, t0, until, at, self.few_rows, facts, self.rules, given)
         plan = batch.plan()

@@ -20,7 +20,7 @@ from astralq.algebra.windows import Window
 from astralq.expr.nodes import Column as Attribute
 from astralq.plan import functions as F  # noqa: N812
 from astralq.plan.aggregate.common_panes import Panes
-from astralq.plan.aggregate.group_by import group_by, layouts_of, merged_panes, merges_in_any_order
+from astralq.plan.aggregate.group_by import group_by, layouts_of, merged_panes
 from astralq.plan.aggregate.strategies import FEW
 from astralq.plan.columns import Window as Over
 from astralq.plan.columns import col, lit
@@ -37,7 +37,7 @@ from astralq.plan.windows.result import WindowOf
 def merged_by_distance(op: GroupBy, run: Run, stream: Callable[[Operator], StreamTable]) -> RelationTable | None:
     """An aggregation over a window of each object by its distance; None where it is another one."""
     panes = DistancePanes.of(op, run)
-    if panes is None or not merges_in_any_order(op):
+    if panes is None:
         return None
     tuples = stream(op.child.children[0])
     if not tuples.one_batch:
@@ -63,7 +63,7 @@ class DistancePanes:
     def of(op: GroupBy, run: Run) -> DistancePanes | None:
         """Of an aggregation right over such a window, by its objects at least, over many rows; None if it is another
         one."""
-        if run.state is not None or run.one_partition or not isinstance(op.child, Window):
+        if run.one_partition or not isinstance(op.child, Window):
             return None
         spec = op.child.spec
         schedule, scope = spec.schedule, spec.scope

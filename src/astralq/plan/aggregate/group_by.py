@@ -137,7 +137,8 @@ class _Grouping:
             return replace(self, relation=clip_to_epoch(self.relation, self.run))._directly()
         parts = self.partials(self.rows()) if self.panes is None else self._merged_partials(self.panes)
         if self.panes is not None and self.panes.in_windows:
-            return self._relation(with_steps(parts.named, parts.plans), [p.final for p in parts.plans])
+            finished = with_steps(parts.named, parts.plans)
+            return self._relation(finished, [p.final for p in parts.plans], few=parts.merging.few)
         strategy, reason = choose(
             self.relation, always=self.always, invertible=parts.invertible, keys=self._key_columns
         )

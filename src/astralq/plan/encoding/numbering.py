@@ -66,21 +66,23 @@ def numbered(stream: StreamTable, run: Run) -> StreamTable:
 def numbered_by_batch(stream: StreamTable, run: Run) -> StreamTable:
     """The stream with positions that are right up to the order in a batch, for one reader to whom that is all the same
     and who goes on with what he reads: much less is sorted and sent. A task that runs twice may order a batch in
-    another way."""
+    another way. The tuples of ranges may have been counted in an earlier run; the reader has to see if they are others
+    by now."""
     if stream.numbered or stream in run.numbered:
         return numbered(stream, run)
     kept = [*stream.stamp_columns, *attributes(stream.schema)]
-    rows = _placed(stream.rows, tuple(stream.stamp_columns), run).select(*columns(kept), "n")
+    rows = _placed(stream.rows, tuple(stream.stamp_columns), run, guarded=True).select(*columns(kept), "n")
     return replace(stream, rows=rows, order=("n",))
 
 
-def _placed(rows: Table, by: tuple[str, ...], run: Run) -> Table:
+def _placed(rows: Table, by: tuple[str, ...], run: Run, *, guarded: bool = False) -> Table:
     """Rows with their places n; the first thing that they are ordered by is their instant t."""
     if run.expected_rows < RANGED:
         return Index(rows, by, "n")
     fine = Cut.of(*run.expected_interval, FINE)
     part = fine.bucket(col(by[0]))
-    counted = run.measure(rows.select(part.alias("_bucket")).group_by("_bucket").agg(F.count(lit(1)).alias("_count")))
+    counts = rows.select(part.alias("_bucket")).group_by("_bucket").agg(F.count(lit(1)).alias("_count"))
+    counted = run.measure(counts, guarded=guarded)
     if counted is None:
         return Assumed(Index(rows, by, "n"))
     ranges = Ranges.of({row["_bucket"]: row["_count"] for row in counted})

@@ -112,6 +112,7 @@ class StreamTable:
     one_batch: bool  # per instant: every i is 0
     name: str = ""  # of the operator that it is the stream of, where epochs follow each other
     total: bool = False  # tuples of one batch that the order does not tell apart are equal
+    time: str | None = None  # the column of the attribute that is the timestamp itself, where there is one
     within: tuple[Instant, Instant] | None = None  # the closed interval that all tuples are in, where that is known
 
     @property

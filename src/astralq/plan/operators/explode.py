@@ -40,7 +40,7 @@ def of_stream(op: Explode, stream: StreamTable, run: Run) -> StreamTable:
     # Tuples that the order does not tell apart are equal: any number will do, so that their elements are not mixed.
     numbers = made | {"copy": F.expr("monotonically_increasing_id()")}
     rows = _elements(op, stream.rows.with_columns(numbers), kept, compiled(op.array, names))
-    return replace(stream, rows=rows, schema=op.schema, order=(*order, "place"))
+    return replace(stream, rows=rows, schema=op.schema, order=(*order, "place"), time=None)
 
 
 def of_relation(op: Explode, relation: RelationTable) -> RelationTable:

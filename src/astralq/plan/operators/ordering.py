@@ -63,11 +63,7 @@ def limit(op: Limit, relation: RelationTable, run: Run, looked_at: LookedAt, *, 
     one_step = relation.grid is not None and relation.lifetime == relation.grid.every
     if relation.one_batch and (at_once or one_step):
         run.choices.note(op.label, "places in each window", "rows that hold at the same time have the same interval")
-        # Of equal beginnings the ends are equal, too: where these follow, they need not be carried along.
-        ends = {"tt": col("ft") + lit(relation.lifetime)} if relation.lifetime is not None else {}
-        carried = rows.select(*(c for c in rows.columns if c not in ends))
-        # Rows come about in the order of time: by that first, they are sorted sooner.
-        chosen = _at_places(carried, ["ft", *per], turn, op).with_columns(ends)
+        chosen = _in_each_window(rows, relation, per, turn, op)
         result = replace(relation, append_only=False)
     elif relation.one_batch and relation.grid is not None and looked_at.is_known_from(run.t0):
         run.choices.note(op.label, "places in each step", "states change at the evaluations of its windows only")
@@ -93,6 +89,38 @@ def limit(op: Limit, relation: RelationTable, run: Run, looked_at: LookedAt, *, 
         schema=op.schema,
         one_row_per_phi=relation.one_row_per_phi and op.rank is None,
     )
+
+
+def _in_each_window(
+    rows: Table, relation: RelationTable, per: Sequence[str], turn: Sequence[Column], op: Limit
+) -> Table:
+    """At places among the rows of a group that begin together, of which the ends are the same, too.
+
+    Rows come about in the order of time: by that first, they are sorted sooner. Spark compares a first column of whole
+    numbers much faster than others: where rows begin in steps, it tells most groups apart as well, as there is room for
+    a hash between two steps.
+    """
+    grid, lifetime = relation.grid, relation.lifetime
+    # Where ends follow, they need not be carried along.
+    ends = {"tt": col("ft") + lit(lifetime)} if lifetime is not None else {}
+    carried = rows.select(*(c for c in rows.columns if c not in ends))
+    hashed = [c for c in per if _type(c, relation) in _HASHED]
+    if grid is None or grid.every != lifetime or not hashed:
+        return _at_places(carried, ["ft", *per], turn, op).with_columns(ends)
+    between = F.pmod(F.expr(f"hash({', '.join(hashed)})"), lit(grid.every))
+    chosen = _at_places(carried.with_column("ft", col("ft") + between), ["ft", *per], turn, op)
+    begins = col("ft") - F.pmod(col("ft") - lit(grid.origin), lit(grid.every))
+    return chosen.with_column("ft", begins).with_columns(ends)
+
+
+_HASHED = ("INT", "BIGINT", "SMALLINT", "TINYINT", "STRING", "BOOLEAN", "DATE", "TIMESTAMP")
+"""Types whose equal values have equal hashes; zeros of doubles have not."""
+
+
+def _type(column: str, relation: RelationTable) -> str:
+    """The name of an attribute's type; empty for another column."""
+    place = column.removeprefix("c")
+    return relation.schema.attributes[int(place)].type.name if column[0] == "c" and place.isdigit() else ""
 
 
 def _column(e: Expr, names: Names, relation: RelationTable) -> str | None:

@@ -26,7 +26,7 @@ def stream_of(op: Streamer, relation: RelationTable, run: Run, *, name: str = ""
     """The stream of a relation's changes, or of its states; what holds at the start is reported there."""
     if isinstance(op, RStream):
         if op.every is not None:
-            return _emitted(_every(relation, op.every, run), relation, one_batch=True)
+            return _emitted(_every(relation, op.every, run), relation, run, one_batch=True)
         return _states(op, marked(relation, run), run)
     if op.every is not None:
         relation = _gridded(relation, op.every, run, name)
@@ -35,13 +35,12 @@ def stream_of(op: Streamer, relation: RelationTable, run: Run, *, name: str = ""
     relation = marked(relation, run)
     if isinstance(op, IStream):
         seen = relation.rows.where(_new(relation, run))
-        return _emitted(
-            _at(seen, _begins(relation, run), relation), relation, one_batch=relation.one_batch and run.emits_one_batch
-        )
+        begun = _at(seen, _begins(relation, run), relation)
+        return _emitted(begun, relation, run, one_batch=relation.one_batch and run.emits_one_batch)
     gone = relation.rows.where(
         col("_ends") & lt(literal(run.seen_from), relation.end) & le(relation.end, literal(run.last))
     )
-    return _emitted(_at(gone, relation.end, relation), relation, one_batch=relation.one_batch)
+    return _emitted(_at(gone, relation.end, relation), relation, run, one_batch=relation.one_batch)
 
 
 def _observed(relation: RelationTable, run: Run) -> Column:
@@ -52,6 +51,8 @@ def _observed(relation: RelationTable, run: Run) -> Column:
 def _new(relation: RelationTable, run: Run) -> Column:
     """Whether a run sees the row's identity come: where it begins, or at the start if it holds there already."""
     start = literal(run.seen_from)
+    if relation.coalesced and not run.continues and run.seen_from <= run.last:
+        return _observed(relation, run)
     begins = col("_begins") & lt(start, relation.start) & le(relation.start, literal(run.last))
     if run.continues:
         return begins
@@ -68,10 +69,12 @@ def _at(rows: Table, b: Id, relation: RelationTable) -> Table:
     return rows.select(*columns(dict.fromkeys([*attributes(relation.schema), *relation.order])), *made)
 
 
-def _emitted(rows: Table, relation: RelationTable, *, one_batch: bool) -> StreamTable:
+def _emitted(rows: Table, relation: RelationTable, run: Run, *, one_batch: bool) -> StreamTable:
+    """Rows as a stream; all of them are at instants that a run observes."""
     if not one_batch and "i" not in rows.columns:
         rows = rows.with_column("i", long(0))
-    return StreamTable(rows, relation.schema, tuple(relation.order), one_batch)
+    within = (run.seen_from.t, run.end)
+    return StreamTable(rows, relation.schema, tuple(relation.order), one_batch, within=within)
 
 
 def _grid(every: int, run: Run) -> tuple[int, int]:

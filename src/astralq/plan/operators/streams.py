@@ -64,7 +64,8 @@ def project(op: Project, stream: StreamTable, run: Run) -> StreamTable:
     order = {name: there.get(name, f"q{k}") for k, name in enumerate(stream.order)}
     copied = [col(old).alias(new) for old, new in order.items() if old not in there]
     rows = stream.rows.select(*items, *columns(stream.stamp_columns), *copied)
-    return replace(stream, rows=rows, schema=op.schema, order=tuple(order.values()))
+    time = None if stream.time is None else there.get(stream.time)
+    return replace(stream, rows=rows, schema=op.schema, order=tuple(order.values()), time=time)
 
 
 def _attributes_of(op: Project, stream: StreamTable) -> dict[str, str]:
@@ -118,4 +119,4 @@ def ticked(op: Tick, stream: StreamTable) -> StreamTable:
         (col("t") - F.pmod("t", lit(op.period))).alias("t"),
         *(col(old).alias(new) for old, new in order.items()),
     )
-    return replace(stream, rows=rows, order=tuple(order.values()), one_batch=True, within=None)
+    return replace(stream, rows=rows, order=tuple(order.values()), one_batch=True, within=None, time=None)

@@ -90,7 +90,7 @@ def without_time(source: StreamSource | SensedSource, stream: StreamTable) -> St
     if isinstance(source, SensedSource) or source.stamped_by is None or source.unit is not None:
         return stream
     at = f"c{source.schema.index(source.stamped_by)}"
-    return replace(stream, order=tuple(c for c in stream.order if c != at), total=True)
+    return replace(stream, order=tuple(c for c in stream.order if c != at), total=True, time=at)
 
 
 def _stamped_already(source: StreamSource | SensedSource, rows: Table) -> StreamTable:

@@ -92,7 +92,7 @@ class WindowOf:
         if not self.by_stamp:
             return (), []
         # What is there as an attribute or a stamp is not copied.
-        there = {"t": "st", "i": "si"} | {c: c for c in attributes(stream.schema)}
+        there = {"t": stream.time or "st", "i": "si"} | {c: c for c in attributes(stream.schema)}
         names = [*stream.stamp_columns, *stream.order_columns]
         new = {c: there.get(c, f"p{k}") for k, c in enumerate(names)}
         made = [col(c).alias(n) for c, n in new.items() if c not in there]

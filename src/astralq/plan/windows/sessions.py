@@ -6,6 +6,8 @@ last tuple is seen. Over many rows without parts sessions are numbered by a runn
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from astralq.algebra.schedules import Sessions
 from astralq.plan import functions as F  # noqa: N812
 from astralq.plan.columns import Column, Window, col, columns, lit, long
@@ -33,17 +35,32 @@ def in_sessions(window: WindowOf, stream: StreamTable) -> Table:
     return found.with_columns({"enter": over("_last"), "leave": over("_next")}).drop("_last", "_next")
 
 
-def _within_parts(rows: Table, parts: list[str], gap: int) -> Table:
+def with_ends(rows: Table, parts: Sequence[str], gap: int) -> Table:
+    """The tuples of each part with the last instant of their session, as `_last`."""
+    last_of_session = F.min("_end").over(_backwards(parts).rows(None, 0))
+    return _marked(rows, parts, gap).with_column("_last", last_of_session).drop("_end")
+
+
+def _within_parts(rows: Table, parts: Sequence[str], gap: int) -> Table:
     """With the last instant of each tuple's session, and of the one that follows it."""
-    backwards = Window.partition_by(*parts).order_by(F.desc("t"))
+    backwards = _backwards(parts)
     sofar = backwards.rows(None, 0)
-    later = rows.with_column("_later", F.lag("t").over(backwards))
-    is_last = col("_later").is_null() | (col("_later") - col("t") >= lit(gap))
-    marked = later.with_column("_end", F.when(is_last, col("t")))
     # Instants decrease, so that the least end so far is that of this session, and the least before it the next one's.
     ends = {"_last": F.min("_end").over(sofar), "_after": F.min("_end").over(backwards.rows(None, -1))}
-    known = marked.with_columns(ends).with_column("_after", F.when(col("_end").is_not_null(), col("_after")))
-    return known.with_column("_next", F.min("_after").over(sofar)).drop("_later", "_end", "_after")
+    known = _marked(rows, parts, gap).with_columns(ends)
+    known = known.with_column("_after", F.when(col("_end").is_not_null(), col("_after")))
+    return known.with_column("_next", F.min("_after").over(sofar)).drop("_end", "_after")
+
+
+def _backwards(parts: Sequence[str]) -> Window:
+    return Window.partition_by(*parts).order_by(F.desc("t"))
+
+
+def _marked(rows: Table, parts: Sequence[str], gap: int) -> Table:
+    """With the instants of the last tuples of sessions, as `_end`."""
+    later = rows.with_column("_later", F.lag("t").over(_backwards(parts)))
+    is_last = col("_later").is_null() | (col("_later") - col("t") >= lit(gap))
+    return later.with_column("_end", F.when(is_last, col("t"))).drop("_later")
 
 
 def _numbered(window: WindowOf, rows: Table, gap: int) -> Table:
