@@ -96,6 +96,19 @@ def test_a_row_before_the_start_that_was_not_there_is_an_error(spark: SparkSessi
         assert engine.run(HOURS, until="2026-03-01 00:01:00", s=again).count() == 2
 
 
+def test_a_null_among_values_that_are_added_up_is_an_error_where_there_was_none(
+    spark: SparkSession, growing: Path
+) -> None:
+    engine, query = Engine(spark), PLANNED_WITHOUT_TIMES["exact sum"]
+    s = engine.stream_from(spark.table("learnt_readings"), timestamp="ts")
+    assert [r["m"] for r in engine.run(query, until="2026-03-01 00:01:00", s=s).collect()] == [2.0, 4.5]
+    spark.sql("INSERT INTO learnt_readings VALUES (1, NULL, TIMESTAMP '2026-03-01 00:00:02')")
+    with pytest.raises(PySparkException, match="have changed since it was given to the engine; give it again"):
+        engine.run(query, until="2026-03-01 00:01:00", s=s).collect()
+    again = engine.stream_from(spark.table("learnt_readings"), timestamp="ts")
+    assert [r["m"] for r in engine.run(query, until="2026-03-01 00:01:00", s=again).collect()] == [2.0, 4.5]
+
+
 def test_rows_before_the_start_are_counted_in_each_run(spark: SparkSession, table: Path) -> None:
     engine = Engine(spark)
     s = engine.stream_from(spark.read.parquet(str(table)), timestamp="ts")

@@ -23,9 +23,9 @@ from astralq.plan.aggregate.common_panes import Panes
 from astralq.plan.aggregate.group_by import group_by, layouts_of, merged_panes
 from astralq.plan.aggregate.strategies import FEW
 from astralq.plan.columns import Window as Over
-from astralq.plan.columns import col, lit
+from astralq.plan.columns import col, columns, lit
 from astralq.plan.encoding.batches import NEVER
-from astralq.plan.encoding.scan import MERGES
+from astralq.plan.encoding.scan import MERGES, combined
 from astralq.plan.encoding.tables import RelationTable, StreamTable, attributes
 from astralq.plan.run import Run
 from astralq.plan.table import Table
@@ -45,7 +45,10 @@ def merged_by_distance(op: GroupBy, run: Run, stream: Callable[[Operator], Strea
     run.choices.note(op.child.label, "by distance, merged by steps", "all tuples of a step leave together")
     table, plans = merged_panes(op, panes.relation(tuples), run, name="", read_once=True)
     merges_of = {"there": "sum"} | {p.name: p.merge for q in plans for p in q.partials}
-    rows = panes.states(table, [f"k{j}" for j in range(len(op.keys))], merges_of)
+    keys = [f"k{j}" for j in range(len(op.keys))]
+    rows = (
+        panes.of_objects(table, merges_of) if set(keys) == set(panes.parts) else panes.of_groups(table, keys, merges_of)
+    )
     held = replace(panes.held(tuples), rows=rows)
     return group_by(op, held, run, panes=Panes(rows, layouts_of(plans), merged=True, in_windows=True))
 
@@ -105,8 +108,33 @@ class DistancePanes:
         held = self.held(stream)
         return replace(held, rows=rows, stamp=("st",), marks=(("first_t", "min"),))
 
-    def states(self, panes: Table, keys: list[str], merges: dict[str, str]) -> Table:
-        """The partial values of each window j of each group, with the interval [ft, tt) in which they are there."""
+    def of_objects(self, panes: Table, merges: dict[str, str]) -> Table:
+        """The partial values of each window of each object, with the interval [ft, tt) in which they are there.
+
+        An evaluation that no report is at or right behind is over at once, so that those are enough for which there are
+        panes: of its reports those exactly there come first, and are in one by one; those behind are in the next one.
+        """
+        own = columns(merges)
+        ordered = panes.with_column("own_t", col("tt")).select(*self.parts, "ft", "own_t", *own, "first_t")
+        in_turn = Over.partition_by(*self.parts).order_by("ft", F.expr("own_t ASC NULLS LAST"))
+        exactly = Over.partition_by(*self.parts, "ft").order_by(F.expr("own_t ASC NULLS LAST")).rows(None, 0)
+        before = Over.partition_by(*self.parts).order_by("ft").range(-self.steps, -1)
+        # Behind those exactly at an evaluation is one row of those after it, which begins no state.
+        follows = F.lead("ft").over(in_turn) == col("ft")
+        behind = follows & F.lead("own_t").over(in_turn).is_null()
+        next_t = F.when(behind, F.lead("first_t", 2).over(in_turn)).otherwise(F.lead("first_t").over(in_turn))
+        is_state = col("own_t").is_not_null() | ~F.lag("ft").over(in_turn).same_as(col("ft"))
+        there = {n: F.when(col("own_t").is_not_null(), MERGES[m](col(n)).over(exactly)) for n, m in merges.items()}
+        windows = ordered.select(
+            *self.parts,
+            F.when((col("ft") >= 0) & is_state, col("first_t")).alias("ft"),
+            F.coalesce(next_t, lit(NEVER)).alias("tt"),
+            *(combined(m, MERGES[m](col(n)).over(before), there[n]).alias(n) for n, m in merges.items()),
+        )
+        return windows.where((col("ft") < col("tt")) & (col("there") > 0))
+
+    def of_groups(self, panes: Table, keys: list[str], merges: dict[str, str]) -> Table:
+        """The same for each group, where objects have several: one has windows in which it reports nothing itself."""
         own = F.when(col("m") == col("ft"), col("tt"))
         # With the evaluation that they have reached, tuples are there only if they are exactly at it.
         inside = (col("m") > col("ft")) | col("tt").is_not_null()

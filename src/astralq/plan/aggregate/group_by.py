@@ -170,7 +170,7 @@ class _Grouping:
 
     def partials(self, rows: Table) -> _Partials:
         cut = self._layouts(rows)
-        plans = [plan(j, a, cut.by_place.get(j), self.order) for j, a in enumerate(aggregates_of(self.op))]
+        plans = [plan(j, a, cut.by_place.get(j), self.order, "there") for j, a in enumerate(aggregates_of(self.op))]
         partials = {p.name: p for q in plans for p in q.partials}
         before = {name: c for p in plans for name, c in p.before.items()}
         named: Table = rows.with_columns(before).select(
@@ -195,7 +195,7 @@ class _Grouping:
 
     def _merged_partials(self, panes: Panes) -> _Partials:
         """Of panes that are there already."""
-        plans = [plan(j, a, panes.layouts.get(j), ()) for j, a in enumerate(aggregates_of(self.op))]
+        plans = [plan(j, a, panes.layouts.get(j), (), "there") for j, a in enumerate(aggregates_of(self.op))]
         merging = self._merging({p.name: p for q in plans for p in q.partials})
         return _Partials(panes.rows if panes.merged else merging.panes(panes.rows), plans, merging)
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from astralq.plan import functions as F  # noqa: N812
@@ -35,6 +35,7 @@ class Layout:
     count: int
     special: bool = False
     bits: int = field(default=1074 + 1024, repr=False, compare=False)
+    nulls: bool = field(default=True, repr=False, compare=False)  # whether some values may be NULL
 
     @property
     def fast(self) -> bool:
@@ -56,7 +57,9 @@ class Layout:
             limbs.append(limb)
             rest = rest - times_power(limb.cast("double"), unit)
         # The layout was made for this column's values. Should they have changed since, that is told.
-        limbs[-1] = F.when(rest == 0, limbs[-1]).when(value.is_not_null(), F.raise_error(lit(CHANGED)).cast("bigint"))
+        changed = F.raise_error(lit(CHANGED)).cast("bigint")
+        fits = F.when(rest == 0, limbs[-1])
+        limbs[-1] = fits.when(value.is_not_null(), changed) if self.nulls else fits.otherwise(changed)
         return limbs[::-1]
 
     def limb(self, value: Column, k: int) -> Column:
@@ -148,33 +151,36 @@ def integer_layout(name: str, rows: int) -> Layout:
 @dataclass(frozen=True)
 class Range:
     """What is known of a column of doubles: how many, the greatest magnitude, the finest bit, and whether some are
-    infinite or NaN."""
+    infinite or NaN, or NULL."""
 
     rows: int
     greatest: float
     low: int
     special: bool
+    nulls: bool = True
 
     def with_(self, other: Range) -> Range:
         """What is known of both columns together; the finest bit of no rows says nothing."""
+        nulls = self.nulls or other.nulls
         if self.rows == 0 or other.rows == 0:
-            return self if other.rows == 0 else other
+            return replace(self if other.rows == 0 else other, nulls=nulls)
         return Range(
             self.rows + other.rows,
             max(self.greatest, other.greatest),
             min(self.low, other.low),
             self.special or other.special,
+            nulls,
         )
 
     @property
     def layout(self) -> Layout:
-        return layout(self.rows, self.greatest, self.low, special=self.special)
+        return layout(self.rows, self.greatest, self.low, special=self.special, nulls=self.nulls)
 
 
 def range_of(row: Mapping[str, Any], prefix: str = "") -> Range:
     """A range from the columns of `range_columns`."""
-    low, special = row[f"{prefix}low"], row[f"{prefix}special"]
-    return Range(row[f"{prefix}rows"], row[f"{prefix}greatest"] or 0.0, low or 0, bool(special))
+    low, special, nulls = (row[f"{prefix}{name}"] for name in ("low", "special", "nulls"))
+    return Range(row[f"{prefix}rows"], row[f"{prefix}greatest"] or 0.0, low or 0, bool(special), bool(nulls))
 
 
 def range_columns(value: Column, prefix: str = "") -> list[Column]:
@@ -189,6 +195,7 @@ def range_columns(value: Column, prefix: str = "") -> list[Column]:
         F.max(F.when(finite, F.abs(value))).alias(f"{prefix}greatest"),
         F.min(F.when(finite, steps)).alias(f"{prefix}low"),
         F.coalesce(F.bool_or(~finite), lit(False)).alias(f"{prefix}special"),
+        F.coalesce(F.bool_or(value.is_null()), lit(False)).alias(f"{prefix}nulls"),
     ]
 
 
@@ -215,13 +222,13 @@ def rescale_limbs(limbs: list[Column], old: Layout, new: Layout) -> list[Column]
     return rescaled
 
 
-def layout(rows: int, greatest: float, low: int, *, special: bool = False) -> Layout:
+def layout(rows: int, greatest: float, low: int, *, special: bool = False, nulls: bool = True) -> Layout:
     """Limbs for so many values up to a magnitude, all of them multiples of 2^low."""
     high = math.frexp(greatest)[1] if greatest else low + 1
     span, headroom = max(1, high - low), rows.bit_length() + 1
     width = min(52, 61 - headroom)
     count = 1 if span + headroom <= 61 else 2
-    fast = Layout(low, width, count, special, bits=span + rows.bit_length())
+    fast = Layout(low, width, count, special, bits=span + rows.bit_length(), nulls=nulls)
     if fast.fast and (count == 1 or span <= width + 52 - headroom):
         return fast
     return Layout(low, _WIDE, -(-span // _WIDE) + 1, special)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from astralq.algebra.relational import GroupBy
 from astralq.expr.aggregates import REACH
@@ -46,13 +46,16 @@ class Plan:
         return all(p.merge == "sum" for p in self.partials)
 
 
-def plan(k: int, a: Aggregate, layout: Layout | None, order: Sequence[str]) -> Plan:
-    """The plan of the k-th aggregate; its argument is in the column v{k}, if it has one."""
+def plan(k: int, a: Aggregate, layout: Layout | None, order: Sequence[str], there: str | None = None) -> Plan:
+    """The plan of the k-th aggregate; its argument is in the column v{k}, if it has one. `there` is the partial value
+    that counts rows, where all of them are aggregated: it says how many values there are if none is NULL."""
     value = col(f"v{k}")
+    if layout is not None and (there is None or a.where is not None):
+        layout = replace(layout, nulls=True)
     match a.function:
         case "count":
-            there = lit(1) if not a.args else F.when(value.is_not_null(), 1).otherwise(0)
-            return Plan((Partial(f"n{k}", there.cast("bigint"), "sum"),), col(f"n{k}"))
+            one = lit(1) if not a.args else F.when(value.is_not_null(), 1).otherwise(0)
+            return Plan((Partial(f"n{k}", one.cast("bigint"), "sum"),), col(f"n{k}"))
         case "min" | "max":
             return Plan((Partial(f"m{k}", value, a.function),), col(f"m{k}"))
         case "first" | "last":
@@ -63,7 +66,7 @@ def plan(k: int, a: Aggregate, layout: Layout | None, order: Sequence[str]) -> P
     if a.function in VARIANCES:
         assert layout is not None
         return _variance(k, a, value.cast("double"), layout)
-    return _total(k, a, value, layout)
+    return _total(k, a, value, layout, there)
 
 
 def with_steps(merged: Table, plans: Sequence[Plan]) -> Table:
@@ -92,25 +95,29 @@ def _variance(k: int, a: Aggregate, value: Column, layout: Layout) -> Plan:
     return Plan(tuple(partials), F.when(divisor > 0, spread), layout, before, tuple(moments.steps))
 
 
-def _total(k: int, a: Aggregate, value: Column, layout: Layout | None) -> Plan:
+def _total(k: int, a: Aggregate, value: Column, layout: Layout | None, there: str | None) -> Plan:
     """sum and avg: NULL over nothing."""
-    count = Partial(f"n{k}", F.when(value.is_not_null(), 1).otherwise(0).cast("bigint"), "sum")
-    some = col(count.name) > 0
+    counts = [Partial(f"n{k}", F.when(value.is_not_null(), 1).otherwise(0).cast("bigint"), "sum")]
+    n = col(f"n{k}")
     if layout is None:
         source = a.args[0].type
         wide = f"decimal(38,{source.scale})"
         total = Partial(f"s{k}", F.coalesce(value, lit(0)).cast(wide), "sum")
-        amount = col(total.name) if a.function == "sum" else _decimal_average(col(total.name), col(count.name))
-        return Plan((count, total), F.when(some, amount.cast(f"decimal({a.type.precision},{a.type.scale})")))
+        amount = col(total.name) if a.function == "sum" else _decimal_average(col(total.name), n)
+        return Plan((*counts, total), F.when(n > 0, amount.cast(f"decimal({a.type.precision},{a.type.scale})")))
     is_double = a.args[0].type.name == "DOUBLE"
     cut = layout.limbs(value) if is_double else layout.integer_limbs(value)
-    limbs = tuple(Partial(f"s{k}_{j}", F.coalesce(limb, lit(0)), "sum") for j, limb in enumerate(cut))
-    merged = [col(p.name) for p in limbs]
+    if there is not None and not layout.nulls:
+        counts, n = [], col(there)
+    else:
+        cut = [F.coalesce(limb, lit(0)) for limb in cut]
+    limbs = [Partial(f"s{k}_{j}", limb, "sum") for j, limb in enumerate(cut)]
+    merged, some = [col(p.name) for p in limbs], n > 0
     if a.function == "sum" and not is_double:
-        return Plan((count, *limbs), F.when(some, layout.whole(merged)), layout)
-    amount = layout.total(merged) if a.function == "sum" else layout.average(merged, col(count.name))
+        return Plan((*counts, *limbs), F.when(some, layout.whole(merged)), layout)
+    amount = layout.total(merged) if a.function == "sum" else layout.average(merged, n)
     if not (is_double and layout.special):
-        return Plan((count, *limbs), F.when(some, amount), layout)
+        return Plan((*counts, *limbs), F.when(some, amount), layout)
     # How many of each there are decides, as IEEE addition would.
     kinds = [
         Partial(f"x{k}_{j}", F.when(condition, 1).otherwise(0).cast("bigint"), "sum")
@@ -123,7 +130,7 @@ def _total(k: int, a: Aggregate, value: Column, layout: Layout | None) -> Plan:
         .when(minus, lit(float("-inf")))
         .otherwise(amount)
     )
-    return Plan((count, *limbs, *kinds), F.when(some, amount), layout)
+    return Plan((*counts, *limbs, *kinds), F.when(some, amount), layout)
 
 
 def _decimal_average(total: Column, count: Column) -> Column:

@@ -168,8 +168,8 @@ class Sequenced:
         """Each row with the last values of columns in the rows before it, under other names; the columns are NULL
         together, and such rows do not count."""
         table = self._bucketed
-        before = Window.partition_by(*self._parts).order_by(*self.order).rows(None, -1)
-        inner = table.with_columns({name: F.last(c, ignorenulls=True).over(before) for c, name in names.items()})
+        window = Window.partition_by(*self._parts).order_by(*self.order)
+        inner = table.with_columns({name: F.expr(f"lag({c}) IGNORE NULLS").over(window) for c, name in names.items()})
         if self.cut is None:
             return inner
         place = F.when(col(next(iter(names))).is_not_null(), F.struct(*self.order))
