@@ -16,8 +16,8 @@ from benchmarks.case import Case
 
 ROUNDS = 3
 """At least so many, and more as long as they are short: noise is some ten milliseconds, whatever a round takes."""
-MOST_ROUNDS = 8
-ENOUGH = 6.0
+MOST_ROUNDS = 20
+ENOUGH = 12.0
 """Seconds for all rounds of both sides, where these are short."""
 WARM = 12.0
 """Seconds that both sides are run before anything counts, if a round is shorter: Java compiles what plans a query only

@@ -156,7 +156,8 @@ class _Grouping:
         lifetime = self.relation.grid.every if stepwise and self.relation.grid is not None else None
         # Of windows that do not overlap each has tuples of a time of its own.
         times = self._times if strategy is Strategy.ONE_STEP and self.relation.one_batch else ()
-        return replace(groups, lifetime=lifetime, coalesced=bool(times), window_columns=times)
+        within = self.relation.within if strategy is Strategy.ONE_STEP else None
+        return replace(groups, lifetime=lifetime, coalesced=bool(times), window_columns=times, within=within)
 
     @property
     def _times(self) -> tuple[str, ...]:

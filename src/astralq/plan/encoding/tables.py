@@ -163,6 +163,7 @@ class RelationTable:
     window_columns: tuple[str, ...] = ()  # with each of which φ has one row: where a window begins, or ends
     few: bool = False  # so few rows that one task looks at them one after the other
     unseen: bool = False  # rows may begin after the end of the run, where nobody sees them
+    within: tuple[Instant, Instant] | None = None  # the closed interval in which all rows begin, where that is known
     marks: tuple[tuple[str, str], ...] = ()  # further columns of panes, and how they merge
 
     @property
@@ -200,7 +201,8 @@ class RelationTable:
     def in_pieces(self, rows: Table) -> RelationTable:
         """The same rows in parts of their intervals, of which nothing is known."""
         nothing: dict[str, Any] = {"lifetime": None, "append_only": False, "pane_aligned": False, "grid": None}
-        return replace(self, rows=rows, **nothing, steps=None, separate_by=None, window_columns=(), cut_lifetime=None)
+        nothing |= {"steps": None, "separate_by": None, "window_columns": (), "cut_lifetime": None, "within": None}
+        return replace(self, rows=rows, **nothing)
 
 
 INTERVAL = ("ft", "fi", "tt", "ti")

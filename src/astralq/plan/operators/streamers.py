@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 
 from astralq.algebra.properties import Grid
@@ -45,7 +46,20 @@ def stream_of(op: Streamer, relation: RelationTable, run: Run, *, name: str = ""
 
 def _observed(relation: RelationTable, run: Run) -> Column:
     """Whether a run sees the row at all: it begins before the end, and ends after the start."""
-    return le(relation.start, literal(run.last)) & lt(literal(run.seen_from), relation.end)
+    begins_in_time = le(relation.start, literal(run.last)) if not _begins_by_end(relation, run) else lit(True)
+    if _begins_from_start(relation, run):
+        return begins_in_time
+    return begins_in_time & lt(literal(run.seen_from), relation.end)
+
+
+def _begins_by_end(relation: RelationTable, run: Run) -> bool:
+    """Whether it is known that no row begins after the end of a run."""
+    return relation.within is not None and relation.within[1] <= run.end
+
+
+def _begins_from_start(relation: RelationTable, run: Run) -> bool:
+    """Whether it is known that no row begins before a run does."""
+    return relation.within is not None and (relation.within[0], 0) >= (run.seen_from.t, run.seen_from.i)
 
 
 def _new(relation: RelationTable, run: Run) -> Column:
@@ -60,7 +74,8 @@ def _new(relation: RelationTable, run: Run) -> Column:
 
 
 def _begins(relation: RelationTable, run: Run) -> Id:
-    return relation.start if run.continues else greatest(relation.start, literal(run.seen_from))
+    at_once = run.continues or _begins_from_start(relation, run)
+    return relation.start if at_once else greatest(relation.start, literal(run.seen_from))
 
 
 def _at(rows: Table, b: Id, relation: RelationTable) -> Table:
@@ -89,7 +104,9 @@ def _every(relation: RelationTable, every: int, run: Run) -> Table:
         # Rows begin and end at such instants themselves.
         begin, end = run.t0 + first * every, run.t0 + last * every
         if relation.lifetime == every:
-            return relation.rows.where(col("ft").between(begin, end)).with_column("t", col("ft"))
+            observed = [] if _begins_by_end(relation, run) else [col("ft") <= end]
+            observed += [] if relation.within is not None and relation.within[0] >= begin else [col("ft") >= begin]
+            return _all(relation.rows, observed).with_column("t", col("ft"))
         low, high = F.greatest(col("ft"), lit(begin)), F.least(col("tt") - every, lit(end))
         ranged = relation.rows.with_columns({"_low": low, "_high": high})
         return ranged.with_column("t", F.explode(_from_low_to_high(F.sequence("_low", "_high", long(every)))))
@@ -98,6 +115,13 @@ def _every(relation: RelationTable, every: int, run: Run) -> Table:
     ranged = relation.rows.with_columns({"_low": low, "_high": high})
     exploded = ranged.with_column("_k", F.explode(_from_low_to_high(F.sequence("_low", "_high"))))
     return exploded.with_column("t", col("_k") * every + lit(run.t0))
+
+
+def _all(rows: Table, conditions: Sequence[Column]) -> Table:
+    """The rows for which all conditions are true."""
+    for condition in conditions:
+        rows = rows.where(condition)
+    return rows
 
 
 def _from_low_to_high(numbers: Column) -> Column:
@@ -201,7 +225,7 @@ def _by_value(op: IStream | DStream, relation: RelationTable, run: Run) -> Strea
     )
     # I_S looks at the state from the point on, D_S at the one before it: at rows that are moved by one batch.
     moved = rows if inserts else rows.with_columns({"fi": col("fi") + 1, "ti": col("ti") + 1})
-    held = replace(relation, rows=moved, lifetime=None, cut_lifetime=None)
+    held = replace(relation, rows=moved, lifetime=None, cut_lifetime=None, within=None)
     holding = pairs(held, points, run, [(c, c, True) for c in values]).rows
     point = [*(f"r_{c}" for c in values), "r_ft", "r_fi"]
     high = Window.partition_by(*columns(point)).order_by(*in_order([f"l_{c}" for c in relation.order], down=True))

@@ -80,6 +80,7 @@ def window_bounds(op: WindowBounds, relation: RelationTable, run: Run, looked_at
         coalesced=whole or relation.coalesced,
         one_row_per_phi=False,
         lifetime=relation.lifetime if in_one else None,
+        within=relation.within if in_one else None,
         append_only=False,
         grid=Grid.common(relation.grid, own),
         window_columns=_moving(op) if whole else (),

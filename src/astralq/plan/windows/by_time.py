@@ -21,6 +21,7 @@ from astralq.plan.windows.arithmetic import evaluation, first_at_least, first_be
 from astralq.plan.windows.evaluations import Evaluations
 from astralq.plan.windows.result import WindowOf
 from astralq.plan.windows.sessions import in_sessions
+from astralq.timeline import Instant
 
 
 @dataclass(frozen=True)
@@ -31,6 +32,7 @@ class _Stay:
     enter: Column
     leave: Column
     lifetime: int | None = None
+    within: tuple[Instant, Instant] | None = None  # the closed interval in which all of them enter, if that is known
 
 
 def by_time(window: WindowOf, stream: StreamTable) -> RelationTable:
@@ -63,6 +65,7 @@ def by_time(window: WindowOf, stream: StreamTable) -> RelationTable:
         pane_aligned=not isinstance(spec.schedule, Continuous),
         steps=_steps(window) if stream.one_batch else None,
         separate_by=_separate_by(window, stream),
+        within=stay.within,
     )
 
 
@@ -105,8 +108,23 @@ def _in_steps(window: WindowOf, stream: StreamTable) -> _Stay:
         # Before the first evaluation all tuples wait for it, so that some stay for a shorter time.
         waits = first + hi.amount < origin
         if not waits:
-            return _Stay(stream.rows, enter, enter + lit(_width(lo, hi)), _width(lo, hi))
+            rows, within = _entering(window, stream, hi)
+            return _Stay(rows, enter, enter + lit(_width(lo, hi)), _width(lo, hi), within)
     return _Stay(stream.rows, enter, evaluation(first_beyond(window.linear(lo), col("t")), every, origin))
+
+
+def _entering(window: WindowOf, stream: StreamTable, hi: Back) -> tuple[Table, tuple[Instant, Instant] | None]:
+    """The tuples that enter up to the end of a run, where that is given, and the closed interval in which they do: to
+    compare their timestamps costs less than to compute evaluations first."""
+    run, schedule = window.run, window.spec.schedule
+    assert isinstance(schedule, Periodic)
+    if run.until is None or run.state is not None or not stream.one_batch or hi.amount < 0:
+        return stream.rows, None
+    last = (run.until - window.spec.delay - schedule.origin(run.t0)) // schedule.every
+    if last < 0:
+        return stream.rows, None
+    latest = window.linear(hi)(last)
+    return stream.rows.where(col("t") <= lit(latest)), (run.first_possible, run.until)
 
 
 def _at_instants(window: WindowOf, stream: StreamTable) -> _Stay:

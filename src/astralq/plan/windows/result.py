@@ -16,6 +16,7 @@ from astralq.plan.encoding.tables import Key, Phi, RelationTable, StreamTable, a
 from astralq.plan.run import Run
 from astralq.plan.state.epochs import needed_tuples
 from astralq.plan.table import Table
+from astralq.timeline import Instant
 
 
 @dataclass(frozen=True)
@@ -50,6 +51,7 @@ class WindowOf:
         pane_aligned: bool = False,
         steps: int | None = None,
         separate_by: tuple[str, ...] | None = None,
+        within: tuple[Instant, Instant] | None = None,
     ) -> RelationTable:
         """The relation of tuples that a window holds in [start, end)."""
         if self.spec.schedule.measure is Measure.TIME:
@@ -80,7 +82,8 @@ class WindowOf:
             lifetime=lifetime,
             append_only=append_only,
             pane_aligned=pane_aligned,
-            unseen=True,
+            unseen=within is None,
+            within=within,
             grid=self._grid if pane_aligned else None,
             steps=steps,
             separate_by=separate_by,
