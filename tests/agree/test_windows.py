@@ -188,3 +188,17 @@ def test_sessions_that_are_merged_first_agree(engine: Engine, until: int) -> Non
         expected = on_model(query, data, until=Instant(until))
         assert same(on_spark(engine, query, data, until=Instant(until)), expected), query
         assert expected
+
+
+@pytest.mark.parametrize("until", range(0, 14, 3))
+def test_runs_that_end_between_and_at_evaluations_agree(engine: Engine, until: int) -> None:
+    """Tuples that enter after the end are left out by their timestamps, where windows move in steps."""
+    s = stream("C", "k INT")
+    data = {"C": Stream.of((BatchId(Instant(t), 0), (t % 2,)) for t in range(12))}
+    specs = [tumble("3 us"), hop("4 us", "2 us"), range_("6 us", slide="3 us").delayed("2 us"), tumble("3 us", "1 us")]
+    specs.append(from_to("5 us", "2 us", slide="2 us"))
+    for window in specs:
+        counted = s[window].aggregate("count(*) AS n", by="k")
+        for query in (counted.istream(), counted.rstream(every="1 us"), s[window].istream(), s[window].dstream()):
+            expected = on_model(query, data, until=Instant(until))
+            assert same(on_spark(engine, query, data, until=Instant(until)), expected), (query, until)

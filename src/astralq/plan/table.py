@@ -71,7 +71,7 @@ class Table:
         return Select(self, tuple((c.name, c.text) for c in map(column, items)))
 
     def where(self, condition: Column) -> Table:
-        return Where(self, condition.text)
+        return self if condition.text == lit(True).text else Where(self, condition.text)
 
     def with_columns(self, made: Mapping[str, Column]) -> Table:
         """Further columns; one that is there already is replaced."""
