@@ -23,7 +23,7 @@ settings.load_profile("default")
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--scale", action="store_true", help="also what needs the machine for itself")
-    parser.addoption("--trials", type=int, default=20, help="how many generated queries both engines answer")
+    parser.addoption("--trials", type=int, default=15, help="how many generated queries both engines answer")
     parser.addoption("--connect", action="store_true", help="over Spark Connect: for tests of batch queries")
     parser.addoption("--remote", metavar="URL", help="over a Spark Connect server that is running: sc://host:port")
     parser.addoption("--seed", type=int, default=0, help="the first seed of generated queries")
