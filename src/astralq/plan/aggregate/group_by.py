@@ -121,6 +121,12 @@ class _Grouping:
         """Whether there is a row over nothing too: a global aggregate."""
         return not self.op.keys and self.op.empty_row
 
+    @property
+    def _there(self) -> str | None:
+        """The partial value that counts rows, for those who need no count of their own; the columns of state tables
+        stay as they are."""
+        return "there" if self.run.state is None else None
+
     def rows(self) -> Table:
         """The rows with their keys and arguments, order columns z…, and intervals."""
         relation = self.relation
@@ -171,7 +177,7 @@ class _Grouping:
 
     def partials(self, rows: Table) -> _Partials:
         cut = self._layouts(rows)
-        plans = [plan(j, a, cut.by_place.get(j), self.order, "there") for j, a in enumerate(aggregates_of(self.op))]
+        plans = [plan(j, a, cut.by_place.get(j), self.order, self._there) for j, a in enumerate(aggregates_of(self.op))]
         partials = {p.name: p for q in plans for p in q.partials}
         before = {name: c for p in plans for name, c in p.before.items()}
         named: Table = rows.with_columns(before).select(
@@ -196,7 +202,7 @@ class _Grouping:
 
     def _merged_partials(self, panes: Panes) -> _Partials:
         """Of panes that are there already."""
-        plans = [plan(j, a, panes.layouts.get(j), (), "there") for j, a in enumerate(aggregates_of(self.op))]
+        plans = [plan(j, a, panes.layouts.get(j), (), self._there) for j, a in enumerate(aggregates_of(self.op))]
         merging = self._merging({p.name: p for q in plans for p in q.partials})
         return _Partials(panes.rows if panes.merged else merging.panes(panes.rows), plans, merging)
 

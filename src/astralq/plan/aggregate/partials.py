@@ -53,6 +53,8 @@ def plan(k: int, a: Aggregate, layout: Layout | None, order: Sequence[str], ther
     if layout is not None and (there is None or a.where is not None):
         layout = replace(layout, nulls=True)
     match a.function:
+        case "count" if there is not None and not a.args and a.where is None:
+            return Plan((), col(there))
         case "count":
             one = lit(1) if not a.args else F.when(value.is_not_null(), 1).otherwise(0)
             return Plan((Partial(f"n{k}", one.cast("bigint"), "sum"),), col(f"n{k}"))

@@ -108,7 +108,8 @@ class Merging:
         assert self.relation.grid is not None
         stride = self.relation.grid.every
         steps = F.sequence(col("ft"), col("tt") - lit(stride), long(stride))
-        exploded = named.with_column("ft", F.explode(steps))
+        # Partitioned by keys first, panes are sent once, and not what becomes of them.
+        exploded = named.repartition(self.keys).with_column("ft", F.explode(steps))
         merged = exploded.group_by(*self.keys, "ft").agg(*self._merged())
         return merged.with_column("tt", col("ft") + lit(stride))
 
@@ -169,39 +170,47 @@ class Merging:
 
     def _blocks(self, named: Table) -> Table:
         """Time in blocks as long as a row holds: at a point q, what entered in q's block up to q, and what leaves
-        in it after q, are all that is there. Nothing is taken off, so that any function that merges will do."""
+        in it after q, are all that is there. Nothing is taken off, so that any function that merges will do; sums are
+        swept on the way."""
         assert self.relation.lifetime is not None
-        keys, merges = list(self.keys), self.merges
+        keys = list(self.keys)
+        sums = {n: m for n, m in self.merges.items() if m == "sum"}
+        others = {n: m for n, m in self.merges.items() if m != "sum"}
         block = F.floor(col("at") / lit(self.relation.lifetime)).cast("bigint")
 
         both, enters = self._twice(named), col("_enters")
-        values = []
-        for n in merges:
+        values = [F.when(enters, col(n)).otherwise(-col(n)).alias(n) for n in sums]
+        for n in others:
             values += [F.when(enters, col(n)).alias(f"in_{n}"), F.when(~enters, col(n)).alias(f"out_{n}")]
         events = both.select(*keys, F.when(enters, col("ft")).otherwise(col("tt")).alias("at"), *values)
         if self.always:
-            events = events.union(ONE_ROW.select(long(ALWAYS).alias("at")), missing=True)
+            start = {"at": long(ALWAYS)} | dict.fromkeys(sums, long(0))
+            events = events.union(ONE_ROW.select(*(c.alias(n) for n, c in start.items())), missing=True)
         merged = (
             events.with_column("block", block)
             .group_by(*keys, "block", "at")
-            .agg(*(MERGES[m](col(f"{d}_{n}")).alias(f"{d}_{n}") for n, m in merges.items() for d in ("in", "out")))
+            .agg(
+                *(F.sum(n).alias(n) for n in sums),
+                *(MERGES[m](col(f"{d}_{n}")).alias(f"{d}_{n}") for n, m in others.items() for d in ("in", "out")),
+            )
         )
         up = Window.partition_by(*keys, "block").order_by("at").rows(None, 0)
         down = Window.partition_by(*keys, "block").order_by(F.desc("at")).rows(None, -1)
-        staying = merged.with_columns({f"out_{n}": MERGES[m](col(f"out_{n}")).over(down) for n, m in merges.items()})
+        staying = merged.with_columns({f"out_{n}": MERGES[m](col(f"out_{n}")).over(down) for n, m in others.items()})
         valued = staying.select(
             *keys,
             "block",
             "at",
-            *(combined(m, MERGES[m](col(f"in_{n}")).over(up), col(f"out_{n}")).alias(n) for n, m in merges.items()),
+            *sums,
+            *(combined(m, MERGES[m](col(f"in_{n}")).over(up), col(f"out_{n}")).alias(n) for n, m in others.items()),
         )
         # Blocks follow each other: in this order rows are sorted already.
         order = ["block", "at"] if keys else ["at"]
         sequence = Sequenced.of(valued, keys, order, self.run, self.run.time_cut, few=self.few)
-        states = sequence.running({}, ["at"])
+        states = sequence.running(sums, ["at"])
         states = states.with_column("tt", F.coalesce("next_at", lit(NEVER))).renamed({"at": "ft"})
         held = states if self.always else states.where(col("there") > 0)
-        return held.select(*keys, "ft", "tt", *merges)
+        return held.select(*keys, "ft", "tt", *self.merges)
 
     # Elementary intervals
 
