@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import os
+import signal
 from collections.abc import Iterator
 
 import pytest
@@ -19,6 +20,9 @@ _quiet = [HealthCheck.too_slow, HealthCheck.data_too_large, HealthCheck.filter_t
 settings.register_profile("default", max_examples=150, deadline=None, derandomize=True, suppress_health_check=_quiet)
 settings.register_profile("explore", max_examples=5000, deadline=None, suppress_health_check=_quiet)
 settings.load_profile("default")
+
+# A shell that starts the tests in the background has them ignore interrupts, and so would all that they start.
+signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
