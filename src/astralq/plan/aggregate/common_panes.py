@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Any
 
 from astralq.algebra.panes import CommonPanes, PaneGrid
 from astralq.algebra.relational import GroupBy
@@ -38,20 +39,19 @@ def grouping(common: CommonPanes) -> GroupBy:
     )
 
 
+def merged_relation(stream: StreamTable, rows: Table, **known: Any) -> RelationTable:
+    """The relation of tuples that come and go together and are merged, so that nobody looks at their order; with what
+    else is known of it."""
+    return RelationTable(
+        rows, stream.schema, (), one_batch=True, ordered=False, coalesced=False, pane_aligned=True, **known
+    )
+
+
 def in_panes(common: CommonPanes, stream: StreamTable) -> RelationTable:
     """A stream's tuples from the last instant of their panes on, for as long as a window may need them."""
     ends = {"ft": _last(common.grid)}
     rows = stream.rows.with_columns(ends).with_column("tt", col("ft") + lit(common.age + 1))
-    return RelationTable(
-        rows.select(*attributes(stream.schema), "ft", "tt"),
-        stream.schema,
-        (),
-        one_batch=True,
-        ordered=False,
-        coalesced=False,
-        lifetime=common.age + 1,
-        pane_aligned=True,
-    )
+    return merged_relation(stream, rows.select(*attributes(stream.schema), "ft", "tt"), lifetime=common.age + 1)
 
 
 def _last(grid: PaneGrid) -> Column:

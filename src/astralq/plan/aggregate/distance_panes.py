@@ -10,7 +10,7 @@ is, which may be a later one than j + 1 (004 §3.2.2).
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from astralq.algebra.base import Operator
 from astralq.algebra.relational import GroupBy
@@ -19,8 +19,8 @@ from astralq.algebra.scopes import Back, Linear
 from astralq.algebra.windows import Window
 from astralq.expr.nodes import Column as Attribute
 from astralq.plan import functions as F  # noqa: N812
-from astralq.plan.aggregate.common_panes import Panes
-from astralq.plan.aggregate.group_by import group_by, layouts_of, merged_panes
+from astralq.plan.aggregate.common_panes import Panes, merged_relation
+from astralq.plan.aggregate.group_by import group_by, layouts_of, merged_panes, merges_of
 from astralq.plan.aggregate.strategies import FEW
 from astralq.plan.columns import Window as Over
 from astralq.plan.columns import col, columns, lit
@@ -44,13 +44,15 @@ def merged_by_distance(op: GroupBy, run: Run, stream: Callable[[Operator], Strea
         return None
     run.choices.note(op.child.label, "by distance, merged by steps", "all tuples of a step leave together")
     table, plans = merged_panes(op, panes.relation(tuples), run, name="", read_once=True)
-    merges_of = {"there": "sum"} | {p.name: p.merge for q in plans for p in q.partials}
-    keys = [f"k{j}" for j in range(len(op.keys))]
-    rows = (
-        panes.of_objects(table, merges_of) if set(keys) == set(panes.parts) else panes.of_groups(table, keys, merges_of)
+    keys, merges = [f"k{j}" for j in range(len(op.keys))], merges_of(plans)
+    by_object = set(keys) == set(panes.parts)
+    rows = panes.of_objects(table, merges) if by_object else panes.of_groups(table, keys, merges)
+    return group_by(
+        op,
+        merged_relation(tuples, rows, unseen=True),
+        run,
+        panes=Panes(rows, layouts_of(plans), merged=True, in_windows=True),
     )
-    held = replace(panes.held(tuples), rows=rows)
-    return group_by(op, held, run, panes=Panes(rows, layouts_of(plans), merged=True, in_windows=True))
 
 
 @dataclass(frozen=True)
@@ -105,8 +107,7 @@ class DistancePanes:
             F.when(exactly, col("t")).alias("tt"),
             F.when(col("ft") >= 0, col("t")).alias("first_t"),
         )
-        held = self.held(stream)
-        return replace(held, rows=rows, stamp=("st",), marks=(("first_t", "min"),))
+        return merged_relation(stream, rows, stamp=("st",), marks=(("first_t", "min"),))
 
     def of_objects(self, panes: Table, merges: dict[str, str]) -> Table:
         """The partial values of each window of each object, with the interval [ft, tt) in which they are there.
@@ -165,16 +166,3 @@ class DistancePanes:
             *(MERGES[m](col(n)).over(in_window.rows(None, 0)).alias(n) for n, m in merges.items()),
         )
         return grown.where((col("ft") < col("tt")) & (col("there") > 0))
-
-    def held(self, stream: StreamTable) -> RelationTable:
-        """What is known of the relation whose tuples the panes are of."""
-        return RelationTable(
-            stream.rows,
-            stream.schema,
-            (),
-            one_batch=True,
-            ordered=False,
-            coalesced=False,
-            pane_aligned=True,
-            unseen=True,
-        )

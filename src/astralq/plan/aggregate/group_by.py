@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import astuple, dataclass, replace
 
 from astralq.algebra.properties import expressions
@@ -17,7 +17,7 @@ from astralq.plan.aggregate.elementary import Elementary
 from astralq.plan.aggregate.layouts import Layouts, aggregates_of, integer_layouts, layout_of, layouts, ranges_of
 from astralq.plan.aggregate.limbs import Layout, rescale_limbs
 from astralq.plan.aggregate.moments import squares_layout
-from astralq.plan.aggregate.partials import Partial, Plan, plan, prepared, with_steps
+from astralq.plan.aggregate.partials import Plan, plan, prepared, with_steps
 from astralq.plan.aggregate.running import Running, sums_table
 from astralq.plan.aggregate.strategies import Merging, Strategy, choose
 from astralq.plan.columns import Column, col, columns, lit, long
@@ -66,6 +66,11 @@ def merges_in_any_order(op: GroupBy) -> bool:
 def layouts_of(plans: Sequence[Plan]) -> dict[int, Layout]:
     """How the sums of aggregates are cut, by their places."""
     return {j: p.layout for j, p in enumerate(plans) if p.layout is not None}
+
+
+def merges_of(plans: Sequence[Plan]) -> dict[str, str]:
+    """How the partial values of aggregates merge, by their names, and that of how many rows there are."""
+    return {"there": "sum"} | {p.name: p.merge for q in plans for p in q.partials}
 
 
 def merged_panes(
@@ -189,21 +194,20 @@ class _Grouping:
         )
         if cut.assumed:
             named = Assumed(named)
-        merging = self._merging(partials)
+        merging = self._merging(plans)
         if self.relation.pane_aligned and not self.name:
             # Windows that move in steps: all rows of one step behave alike, and are one from here on.
             named = merging.panes(named)
         return _Partials(named, plans, merging)
 
-    def _merging(self, partials: Mapping[str, Partial]) -> Merging:
-        merges = {"there": "sum"} | {name: p.merge for name, p in partials.items()}
-        merges |= dict(self.relation.marks)
+    def _merging(self, plans: Sequence[Plan]) -> Merging:
+        merges = merges_of(plans) | dict(self.relation.marks)
         return Merging(self.relation, self.keys, merges, self.run, self.always)
 
     def _merged_partials(self, panes: Panes) -> _Partials:
         """Of panes that are there already."""
         plans = [plan(j, a, panes.layouts.get(j), (), self._there) for j, a in enumerate(aggregates_of(self.op))]
-        merging = self._merging({p.name: p for q in plans for p in q.partials})
+        merging = self._merging(plans)
         return _Partials(panes.rows if panes.merged else merging.panes(panes.rows), plans, merging)
 
     # State

@@ -15,7 +15,7 @@ from astralq.algebra.schedules import Sessions
 from astralq.algebra.windows import Window
 from astralq.expr.nodes import Column as Attribute
 from astralq.plan import functions as F  # noqa: N812
-from astralq.plan.aggregate.common_panes import Panes
+from astralq.plan.aggregate.common_panes import Panes, merged_relation
 from astralq.plan.aggregate.group_by import group_by, layouts_of, merged_panes
 from astralq.plan.columns import Window as Over
 from astralq.plan.columns import col, lit
@@ -46,22 +46,11 @@ def merged_by_sessions(op: GroupBy, run: Run, stream: Callable[[Operator], Strea
     ended = with_ends(tuples.rows, columns_of, spec.schedule.gap)
     over = col("_last") + lit(spec.schedule.gap)
     rows = ended.select(*attributes(tuples.schema), col("t").alias("st"), over.alias("ft"), over.alias("tt"))
-    held = RelationTable(
-        rows,
-        tuples.schema,
-        (),
-        one_batch=True,
-        stamp=("st",),
-        ordered=False,
-        coalesced=False,
-        lifetime=0,  # until the next one is over, which is not known yet
-        pane_aligned=True,
-        unseen=True,
-        separate_by=columns_of,
-    )
-    panes, plans = merged_panes(op, held, run, name="", read_once=True)
+    held = merged_relation(tuples, rows, stamp=("st",), unseen=True, separate_by=columns_of)
+    # Until when a session is there is not known yet: its own end tells it apart.
+    panes, plans = merged_panes(op, replace(held, lifetime=0), run, name="", read_once=True)
     parts = [f"k{names.index(n)}" for n in spec.partition]
     # Latest first, so that a frame of all before ends with the next one: groups of one session have the same end.
     later = Over.partition_by(*parts).order_by(F.desc("ft")).range(None, -1)
     table = panes.with_column("tt", F.coalesce(F.min("ft").over(later), lit(NEVER))).where(col("ft") <= run.end)
-    return group_by(op, replace(held, lifetime=None), run, panes=Panes(table, layouts_of(plans), merged=True))
+    return group_by(op, held, run, panes=Panes(table, layouts_of(plans), merged=True))

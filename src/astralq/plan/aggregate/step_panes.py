@@ -16,8 +16,8 @@ from astralq.algebra.schedules import Measure, Periodic
 from astralq.algebra.scopes import Back, Linear
 from astralq.algebra.windows import Window, WindowSpec
 from astralq.plan import functions as F  # noqa: N812
-from astralq.plan.aggregate.common_panes import Panes
-from astralq.plan.aggregate.group_by import group_by, layouts_of, merged_panes
+from astralq.plan.aggregate.common_panes import Panes, merged_relation
+from astralq.plan.aggregate.group_by import group_by, layouts_of, merged_panes, merges_of
 from astralq.plan.aggregate.strategies import FEW
 from astralq.plan.columns import Column, col, columns, lit, long
 from astralq.plan.columns import Window as Over
@@ -53,8 +53,7 @@ def merged_by_steps(op: GroupBy, run: Run, stream: Callable[[Operator], StreamTa
         return None
     run.choices.note(op.child.label, "by rows, merged by steps", "all tuples of a step enter and leave together")
     if panes.at_once(keys):
-        merges = {"there": "sum"} | {p.name: p.merge for q in plans for p in q.partials}
-        rows = panes.states(table, merges, always=op.empty_row)
+        rows = panes.states(table, merges_of(plans), always=op.empty_row)
     else:
         rows = panes.resolved(table, keys)
     known = Panes(rows, layouts_of(plans), merged=True, in_windows=panes.at_once(keys))
@@ -95,18 +94,7 @@ class StepPanes:
             *(col("t").alias(name) for name, _ in _MARKS),
             first_at_least(self.hi, col("n"), least=0).alias("ft"),
         ).with_column("tt", col("ft") + lit(self.steps))
-        return RelationTable(
-            rows,
-            stream.schema,
-            (),
-            one_batch=True,
-            stamp=("st",),
-            ordered=False,
-            coalesced=False,
-            lifetime=self.steps,
-            pane_aligned=True,
-            marks=_MARKS,
-        )
+        return merged_relation(stream, rows, stamp=("st",), lifetime=self.steps, marks=_MARKS)
 
     def at_once(self, keys: list[str]) -> bool:
         """Whether the few steps of a window are merged for each of them anew."""
@@ -177,14 +165,4 @@ class StepPanes:
 
     def held(self, stream: StreamTable, rows: Table) -> RelationTable:
         """What is known of the relation whose tuples the panes are of."""
-        return RelationTable(
-            rows,
-            stream.schema,
-            (),
-            one_batch=True,
-            ordered=False,
-            coalesced=False,
-            pane_aligned=True,
-            unseen=True,
-            steps=self.run.expected_rows // self.hi.slope,
-        )
+        return merged_relation(stream, rows, unseen=True, steps=self.run.expected_rows // self.hi.slope)

@@ -104,7 +104,7 @@ def _in_each_window(
     # Where ends follow, they need not be carried along.
     ends = {"tt": col("ft") + lit(lifetime)} if lifetime is not None else {}
     carried = rows.select(*(c for c in rows.columns if c not in ends))
-    hashed = [c for c in per if _type(c, relation) in _HASHED]
+    hashed = [c for c, e in zip(per, op.per, strict=True) if e.type.name in _HASHED]
     if grid is None or grid.every != lifetime or not hashed:
         return _at_places(carried, ["ft", *per], turn, op).with_columns(ends)
     between = F.pmod(F.expr(f"hash({', '.join(hashed)})"), lit(grid.every))
@@ -115,12 +115,6 @@ def _in_each_window(
 
 _HASHED = ("INT", "BIGINT", "SMALLINT", "TINYINT", "STRING", "BOOLEAN", "DATE", "TIMESTAMP")
 """Types whose equal values have equal hashes; zeros of doubles have not."""
-
-
-def _type(column: str, relation: RelationTable) -> str:
-    """The name of an attribute's type; empty for another column."""
-    place = column.removeprefix("c")
-    return relation.schema.attributes[int(place)].type.name if column[0] == "c" and place.isdigit() else ""
 
 
 def _column(e: Expr, names: Names, relation: RelationTable) -> str | None:
