@@ -45,13 +45,18 @@ class InSession:
     def get(self, name: str) -> DataFrame:
         return self.tables[name]
 
-    def append(self, name: str, rows: DataFrame) -> DataFrame:
-        before = self.tables.get(name)
-        return self.replace(name, rows if before is None else before.unionByName(rows, allowMissingColumns=True))
+    def append(self, name: str, rows: DataFrame) -> None:
+        self.replace(name, self.with_rows(name, rows))
 
-    def replace(self, name: str, rows: DataFrame) -> DataFrame:
+    def replace(self, name: str, rows: DataFrame) -> None:
         self.written[name] = rows.localCheckpoint()
+
+    def after(self, name: str) -> DataFrame:
         return self.written[name]
+
+    def with_rows(self, name: str, rows: DataFrame) -> DataFrame:
+        before = self.tables.get(name)
+        return rows if before is None else before.unionByName(rows, allowMissingColumns=True)
 
     def compact(self, name: str, needed: DataFrame) -> None:
         self.written[name] = needed.localCheckpoint()
@@ -63,7 +68,7 @@ class InSession:
         return None
 
     def between(self, name: str, after: int, upto: int) -> DataFrame:
-        return self.written[name].where((F.col("tt") > after) & (F.col("tt") <= upto))
+        return self.tables[name].where((F.col("tt") > after) & (F.col("tt") <= upto))
 
     def expire(self, name: str, until: int) -> None:
         self.written[name] = self.written[name].where(F.col("tt") > until).localCheckpoint()

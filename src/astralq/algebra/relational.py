@@ -108,6 +108,15 @@ class Rename(Unary):
         return "RENAME " + ", ".join(f"{old} AS {new}" for old, new in self.names)
 
 
+def peel(op: Operator, *kinds: type[Unary]) -> tuple[list[Unary], Operator]:
+    """The operators of some kinds at the top of a chain, by default σ, Π and ρ, outermost first; and what is below."""
+    above: list[Unary] = []
+    while isinstance(op, Unary) and isinstance(op, kinds or (Select, Project, Rename)):
+        above.append(op)
+        op = op.child
+    return above, op
+
+
 def copy_phi(child: Operator, name: str) -> Project:
     """ρ_{name/φ}: copies the physical identifier, a position, into an attribute (001 §4.1)."""
     items = [(a.name, Column(a.type, a.name)) for a in child.schema]

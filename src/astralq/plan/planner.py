@@ -27,6 +27,7 @@ from astralq.algebra.relational import (
     SetKind,
     SetOperation,
     ValueSetOperation,
+    peel,
 )
 from astralq.algebra.retention import Demand, demand_of_group, demand_of_streamer, is_no_op
 from astralq.algebra.sneeql import RowWindows, Scan, TimeWindows, WindowsProduct
@@ -122,12 +123,8 @@ class Planner:
             case StartedAt():
                 inner = Planner(run.inside(op.child, op.t0)).stream(op.child)
                 return streams.from_start(inner, run.t0, run.until)
-            case Select():
-                return streams.select(op, self.stream(op.child), run)
-            case Project():
-                return streams.project(op, self.stream(op.child), run)
-            case Rename():
-                return replace(self.stream(op.child), schema=op.schema)
+            case Select() | Project() | Rename():
+                return streams.row_by_row(op, self.stream(op.child), run)
             case Explode():
                 return explode.of_stream(op, self.stream(op.child), run)
             case Spread():
@@ -142,7 +139,10 @@ class Planner:
                     return streams.nothing(op.schema)
                 if (found := self._looked_up(op)) is not None:
                     return found
-                child = self.relation(op.child, demand=demand_of_streamer(op), identity=streamers.compares_tuples(op))
+                compares = streamers.compares_tuples(op)
+                child = self._begun(op.child) if isinstance(op, IStream) and not compares else None
+                if child is None:
+                    child = self.relation(op.child, demand=demand_of_streamer(op), identity=compares)
                 return streamers.stream_of(op, child, run, name=self._state_name("every", op))
             case Evaluations():
                 below = [self.stream(b) for b in op.batches]
@@ -155,11 +155,7 @@ class Planner:
         """A lookup of single rows, and what is selected and projected of it; in an epoch it is a join of states."""
         if not isinstance(op, IStream) or streamers.compares_tuples(op) or self.run.state is not None:
             return None
-        above: list[Select | Project | Rename] = []
-        child = op.child
-        while isinstance(child, Select | Project | Rename):
-            above.append(child)
-            child = child.child
+        above, child = peel(op.child)
         if any(e.columns - {n.lower() for n in a.child.schema.names} for a in above for e in expressions(a)):
             return None  # of a relation's tuple these are its stamp
         keys = lookup.lookup_keys(child)
@@ -171,13 +167,19 @@ class Planner:
         self.run.choices.note(child.label, "one pass by key and time", why)
         found = lookup.looked_up(child, self.stream(child.left.children[0]), there, keys)
         for a in reversed(above):
-            match a:
-                case Select():
-                    found = streams.select(a, found, self.run)
-                case Project():
-                    found = streams.project(a, found, self.run)
-                case Rename():
-                    found = replace(found, schema=a.schema)
+            found = streams.row_by_row(a, found, self.run)
+        return found
+
+    def _begun(self, op: Operator) -> RelationTable | None:
+        """A grouping whose rows are asked only whether they begin, and what names its values; None if it is anything
+        else."""
+        above, grouping = peel(op, Project, Rename)
+        if not isinstance(grouping, GroupBy):
+            return None
+        found = self._grouped(grouping, begins=True)
+        for a in reversed(above):
+            seen = self._seen(found, expressions(a))
+            found = relational.project(a, seen) if isinstance(a, Project) else replace(found, schema=a.schema)
         return found
 
     def _banded(self, op: BandJoin) -> StreamTable:
@@ -331,7 +333,7 @@ class Planner:
         seen = self._seen(child, expressions(op))
         return ordering.limit(op, seen, self.run, self._looked_at, at_once=at_once)
 
-    def _grouped(self, op: GroupBy) -> RelationTable:
+    def _grouped(self, op: GroupBy, *, begins: bool = False) -> RelationTable:
         if op.panes is not None:
             return self._from_panes(op, op.panes)
         if self.moment is None and (found := merged_first(op, self.run, self.stream)) is not None:
@@ -339,7 +341,8 @@ class Planner:
         demand = demand_of_group(op) if self.run.state is not None else Demand.CLIPPED
         child = self.relation(op.child, ordered=looks_at_order(op), demand=demand)
         name = self._state_name("panes", op) if demand in (Demand.DELTA, Demand.EARLY) else ""
-        return group_by(op, self._seen(child, expressions(op)), self.run, name=name, early=demand is Demand.EARLY)
+        seen, early = self._seen(child, expressions(op)), demand is Demand.EARLY
+        return group_by(op, seen, self.run, name=name, early=early, begins=begins)
 
     def _from_panes(self, op: GroupBy, common: CommonPanes) -> RelationTable:
         """An aggregation over a window by time, answered from the panes that it has in common with others."""

@@ -13,6 +13,13 @@ from functools import cached_property
 
 from astralq.plan.columns import Column, col, column, lit
 
+PYTHON = "astralq_"
+"""What the names of functions begin with that run Python."""
+
+_SHORT = 4_000
+"""How long expressions are, in characters, that are soon computed: Spark writes them into each other, and some of a
+sum of doubles whose magnitudes are far apart are a hundred times as long as usual."""
+
 
 @dataclass(frozen=True, eq=False)
 class Table:
@@ -326,11 +333,12 @@ class Materialize(_Rows):
 @dataclass(frozen=True, eq=False)
 class Keep(_Rows):
     """The rows are written to a state table; what is read is that table afterwards, with what it held before if rows
-    are appended."""
+    are appended. `ahead`: who reads it computes the new rows again, instead of waiting until they are written."""
 
     state: str
     append: bool
     before: tuple[str, ...] = ()  # the columns that the table had
+    ahead: bool = False
 
     @cached_property
     def columns(self) -> tuple[str, ...]:
@@ -339,8 +347,8 @@ class Keep(_Rows):
 
 @dataclass(frozen=True, eq=False)
 class Between(_Rows):
-    """Of a state table all rows whose tt is in the half-open interval (after, upto], and perhaps others: only files
-    that can have such rows are read."""
+    """Of a state table, as the epoch before left it, all rows whose tt is in the half-open interval (after, upto], and
+    perhaps others: only files that can have such rows are read."""
 
     after: int
     upto: int
@@ -361,13 +369,37 @@ def is_soon_read(table: Table) -> bool:
     return isinstance(_below_expressions(table), Materialize | Keep | State | Scan)
 
 
+def is_soon_computed(table: Table) -> bool:
+    """Whether it takes no longer to compute the rows of a table again than to write and read them: a source's rows, or
+    what is materialized, numbered perhaps, and short expressions over them that do not run Python."""
+    length = 0
+    while isinstance(table, Select | Where | Index):
+        texts = _texts(table)
+        length += sum(map(len, texts))
+        if length > _SHORT or any(_makes_rows(text) or PYTHON in text for text in texts):
+            return False
+        table = table.child
+    return isinstance(table, Scan | Materialize)
+
+
 def _below_expressions(table: Table) -> Table:
-    while isinstance(table, Select | Where):
-        texts = [table.condition] if isinstance(table, Where) else [text for _, text in table.items]
-        if any(" OVER (" in text or "explode" in text for text in texts):
-            return table
+    while isinstance(table, Select | Where) and not any(map(_makes_rows, _texts(table))):
         table = table.child
     return table
+
+
+def _texts(table: Table) -> list[str]:
+    match table:
+        case Where(_, condition):
+            return [condition]
+        case Select(_, items):
+            return [text for _, text in items]
+    return []
+
+
+def _makes_rows(text: str) -> bool:
+    """Whether an expression is more than one over each row by itself."""
+    return " OVER (" in text or "explode" in text
 
 
 def expanded_size(table: Table) -> int:

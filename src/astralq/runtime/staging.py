@@ -5,9 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
+from functools import partial
 from pathlib import Path
 
 from pyspark.errors import AnalysisException
+from pyspark.sql import DataFrame
 
 from astralq.errors import AstralError, EngineError, EvaluationError
 from astralq.plan.answer import Plan
@@ -31,7 +33,8 @@ class StagedAnswers:
 
 
 def stage(epoch: Epoch, plans: Mapping[str, Plan], folders: Folders, number: int, rows: int) -> StagedAnswers:
-    """Writes what an epoch, which reads so many rows, adds to the answers; the state that they need is written."""
+    """Writes what an epoch, which reads so many rows, adds to the answers, and state tables beside them; what an answer
+    reads of these is written before it."""
     staged = StagedAnswers()
     together: dict[str, list[tuple[str, Root]]] = {}
     for name, root in zip(plans, epoch.roots(list(plans.values()), rows), strict=True):
@@ -40,62 +43,97 @@ def stage(epoch: Epoch, plans: Mapping[str, Plan], folders: Folders, number: int
         else:
             together.setdefault(root.table.digest, []).append((name, root))
 
-    def write(members: Sequence[tuple[str, Root]]) -> None:
-        if members[0][1].query is None or not _write_together(epoch, members, folders, number, staged):
-            for name, _ in members:
-                _write_alone(epoch, name, plans[name], folders, number, staged)
+    def prepared(members: Sequence[tuple[str, Root]]) -> list[Write]:
+        if members[0][1].query is not None and (write := _together(epoch, members, plans, folders, number, staged)):
+            return [write]
+        return [_alone(epoch, name, plans[name], folders, number, staged) for name, _ in members]
 
-    with ThreadPoolExecutor(THREADS) as pool:  # while one plans, another computes
-        list(pool.map(write, together.values()))
+    users: dict[str, list[str]] = {}
     for name, query in zip(plans, epoch.queries, strict=True):
-        if name not in staged.failures:
-            _attributed(name, staged, lambda query=query: epoch.write_state(query.tables))  # type: ignore[misc]
+        for table in query.tables:
+            users.setdefault(table, []).append(name)
+    with ThreadPoolExecutor(THREADS) as pool:  # while one plans, another computes
+        writes = [write for some in pool.map(prepared, together.values()) for write in some]
+        writes += [_attributed(names, staged, partial(epoch.write_state, table)) for table, names in users.items()]
+        list(pool.map(lambda write: write(), writes))
     return staged
 
 
-def _write_together(
-    epoch: Epoch, members: Sequence[tuple[str, Root]], folders: Folders, number: int, staged: StagedAnswers
-) -> bool:
-    """One job for all queries of a group plan, each in a folder of its own; False if it fails, by whatever query."""
+Write = Callable[[], None]
+
+
+def _together(
+    epoch: Epoch,
+    members: Sequence[tuple[str, Root]],
+    plans: Mapping[str, Plan],
+    folders: Folders,
+    number: int,
+    staged: StagedAnswers,
+) -> Write | None:
+    """How one job writes the answers of all queries of a group plan, each to a folder of its own; None if these cannot
+    be planned together. If it fails, by whatever query, each answer is written alone."""
     folder = folders.staged(number, members[0][0])
     try:
         with translated_errors():
             try:
                 rows = epoch.execution.frame(members[0][1].table)
             except AnalysisException:
-                return False  # some functions take constants only
-            # Text files are written in the order of these.
-            rows.sortWithinPartitions(QUERY, "_n").write.mode("overwrite").partitionBy(QUERY).parquet(str(folder))
+                return None  # some functions take constants only
     except EngineError:
         raise
     except AstralError:
-        return False
-    for name, root in members:
-        staged.answers[name] = Part.of(folders.root, folder / f"{QUERY}={root.query}")
-    return True
-
-
-def _write_alone(epoch: Epoch, name: str, plan: Plan, folders: Folders, number: int, staged: StagedAnswers) -> None:
-    folder = folders.staged(number, name)
+        return None
 
     def write() -> None:
+        try:
+            with translated_errors():
+                # Text files are written in the order of these.
+                ordered = rows.sortWithinPartitions(QUERY, "_n")
+                ordered.write.mode("overwrite").partitionBy(QUERY).parquet(str(folder))
+        except EngineError:
+            raise
+        except AstralError:
+            for name, _ in members:
+                _alone(epoch, name, plans[name], folders, number, staged)()
+            return
+        for name, root in members:
+            staged.answers[name] = Part.of(folders.root, folder / f"{QUERY}={root.query}")
+
+    return write
+
+
+def _alone(epoch: Epoch, name: str, plan: Plan, folders: Folders, number: int, staged: StagedAnswers) -> Write:
+    """How the answer of one query is written."""
+    folder = folders.staged(number, name)
+    answers: list[DataFrame] = []
+
+    def prepare() -> None:
         answer = epoch.answer(plan)
         assert answer is not None
-        answer.write.mode("overwrite").parquet(str(folder))
-        staged.answers[name] = Part.of(folders.root, folder)
+        answers.append(answer)
 
-    _attributed(name, staged, write)
+    def write() -> None:
+        for answer in answers:
+            answer.write.mode("overwrite").parquet(str(folder))
+            staged.answers[name] = Part.of(folders.root, folder)
+
+    _attributed([name], staged, prepare)()
+    return _attributed([name], staged, write)
 
 
-def _attributed(name: str, staged: StagedAnswers, write: Callable[[], None]) -> None:
-    """Does something for a query; if its data or its text are to blame, it is the query that fails."""
-    try:
-        with translated_errors():
-            write()
-    except EngineError:
-        raise
-    except EvaluationError as e:
-        staged.failures[name] = e
+def _attributed(names: Sequence[str], staged: StagedAnswers, write: Write) -> Write:
+    """Something that is done for queries; if their data or texts are to blame, it is these queries that fail."""
+
+    def attributed() -> None:
+        try:
+            with translated_errors():
+                write()
+        except EngineError:
+            raise
+        except EvaluationError as e:
+            staged.failures |= dict.fromkeys(names, e)
+
+    return attributed
 
 
 def _relative(folders: Folders, folder: Path) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Protocol
 
@@ -13,8 +13,8 @@ from astralq.algebra.sources import StartedAt, StreamSource
 from astralq.laws.lower import lower
 from astralq.plan import functions as F  # noqa: N812
 from astralq.plan.answer import Plan, plan_epoch
+from astralq.plan.epoch_run import EpochRun
 from astralq.plan.facts import Asked, Facts, Times, learn, measured_times, started_sources
-from astralq.plan.run import EpochRun
 from astralq.plan.several import Root, several
 from astralq.plan.sources.rows import moments, scanned
 from astralq.plan.state.store import Metadata, StateTables, scope_of
@@ -148,11 +148,10 @@ class Epoch:
         found = dict(zip(places, several(answers, [rows] * len(answers)), strict=True))
         return [found.get(k) for k in range(len(plans))]
 
-    def write_state(self, names: Collection[str]) -> None:
-        """Writes state tables that no answer has asked for."""
-        for name in names:
-            if name in self.state.kept:
-                self.execution.frame(self.state.kept[name])
+    def write_state(self, name: str) -> None:
+        """Writes a state table, unless an answer has had it written."""
+        if name in self.state.kept:
+            self.execution.write(self.state.kept[name])
 
     def unmatched(self) -> dict[str, DataFrame]:
         """Of each change log, the deletions of this epoch that found no row."""
@@ -162,7 +161,8 @@ class Epoch:
         """Writes the state that is not written yet, compacts tables where that is worth it; what of the metadata has
         changed."""
         state = self.state
-        self.write_state(state.kept)
+        for name in state.kept:
+            self.write_state(name)
         counts = self._counts(state.counted)
         for name, until in state.expired.items():
             self.store.expire(name, until)

@@ -62,14 +62,20 @@ class StateStore(Protocol):
 
     def get(self, name: str) -> DataFrame: ...
 
-    def append(self, name: str, rows: DataFrame) -> DataFrame:
-        """Writes further rows; the table with them."""
+    def append(self, name: str, rows: DataFrame) -> None:
+        """Writes further rows."""
 
-    def replace(self, name: str, rows: DataFrame) -> DataFrame:
-        """Writes another table instead; that table."""
+    def replace(self, name: str, rows: DataFrame) -> None:
+        """Writes another table instead."""
+
+    def after(self, name: str) -> DataFrame:
+        """A table that was written."""
+
+    def with_rows(self, name: str, rows: DataFrame) -> DataFrame:
+        """A table as the epoch found it, with further rows."""
 
     def between(self, name: str, after: int, upto: int) -> DataFrame:
-        """Of a table, with what this epoch has written, at least the rows with tt in the half-open interval."""
+        """Of a table, as the epoch found it, at least the rows with tt in the half-open interval (after, upto]."""
 
 
 @dataclass
@@ -83,7 +89,7 @@ class Execution:
     views: Views | None = None  # of sources, where other runs read them too
     materialized: list[DataFrame] = field(default_factory=list)  # what is computed once, for those who look at plans
     _frames: dict[str, DataFrame] = field(default_factory=dict)  # by the tables' digests
-    _written: dict[str, DataFrame] = field(default_factory=dict)  # state tables, by their names
+    _written: set[str] = field(default_factory=set)  # state tables, by their names
     _depths: dict[str, int] = field(default_factory=dict)  # of what is sent to a server, by the tables' digests
     _locks: dict[str, threading.Lock] = field(default_factory=dict)
 
@@ -97,10 +103,19 @@ class Execution:
                 self._add(node, inside)
         return self._frames[table.digest]
 
+    def write(self, table: Keep) -> None:
+        """Writes a state table, unless somebody who reads it has had it written."""
+        if table.ahead:
+            self._keep(table.state, self.frame(table.child), append=True)
+        else:
+            self.frame(table)
+
     def _keep_together(self, table: Table) -> None:
         """Writes the state tables below a table that have nothing in common, each from what it reads alone, side by
         side: while one is planned, another is computed."""
-        kept = {n.digest: n for n in table.walk() if isinstance(n, Keep) and n.digest not in self._frames}
+        kept = {
+            n.digest: n for n in table.walk() if isinstance(n, Keep) and not n.ahead and n.digest not in self._frames
+        }
         chosen: list[Keep] = []
         taken: set[str] = set()
         for node in kept.values() if len(kept) > 1 else ():
@@ -122,7 +137,9 @@ class Execution:
             return
         for child in subqueries:
             self._add(child, inside)
-        self._frames[node.digest] = self._shallow(node, self._translated(node))
+        with self._lock(node.digest):  # what two threads materialize would be computed twice
+            if node.digest not in self._frames:
+                self._frames[node.digest] = self._shallow(node, self._translated(node))
 
     def _statement(self, table: Table, inside: dict[str, int]) -> DataFrame:
         with views() as view:
@@ -211,21 +228,28 @@ class Execution:
                 return self._of(child) if self.one_partition else self._of(child).repartition(*keys)
             case Materialize(child):
                 return self._materialized(self._of(child))
+            case Keep(child, name, ahead=True):
+                assert self.store is not None
+                return self._gathered(self.store.with_rows(name, self._of(child)))
             case Keep(child, name, append):
-                return self._kept(name, self._of(child), append=append)
-            case Between(Keep(state=name), after, upto):
+                assert self.store is not None
+                self._keep(name, self._of(child), append=append)
+                return self._gathered(self.store.after(name))
+            case Between(State(name), after, upto):
                 assert self.store is not None
                 return self._gathered(self.store.between(name, after, upto))
         raise AssertionError(table)
 
-    def _kept(self, name: str, rows: DataFrame, *, append: bool) -> DataFrame:
-        """A state table after rows were written to it, which is done once, whoever asks for it first."""
+    def _keep(self, name: str, rows: DataFrame, *, append: bool) -> None:
+        """Writes rows to a state table, which is done once, whoever asks for it first."""
         assert self.store is not None
-        with self._locks.setdefault(name, threading.Lock()):
+        with self._lock(name):
             if name not in self._written:
-                written = self.store.append if append else self.store.replace
-                self._written[name] = self._gathered(written(name, rows))
-            return self._written[name]
+                (self.store.append if append else self.store.replace)(name, rows)
+                self._written.add(name)
+
+    def _lock(self, name: str) -> threading.Lock:
+        return self._locks.setdefault(name, threading.Lock())
 
     def _of(self, table: Table) -> DataFrame:
         return self._frames[table.digest]

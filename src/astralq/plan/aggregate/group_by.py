@@ -7,6 +7,7 @@ from dataclasses import astuple, dataclass, replace
 
 from astralq.algebra.properties import expressions
 from astralq.algebra.relational import GroupBy
+from astralq.algebra.sources import StartedAt
 from astralq.expr.nodes import VARIANCES
 from astralq.expr.nodes import Column as Attribute
 from astralq.expr.safety import can_fail, mergeable
@@ -21,12 +22,22 @@ from astralq.plan.aggregate.partials import Plan, plan, prepared, with_steps
 from astralq.plan.aggregate.running import Running, sums_table
 from astralq.plan.aggregate.strategies import Merging, Strategy, choose
 from astralq.plan.columns import Column, col, columns, lit, long
+from astralq.plan.encoding.scan import equal
 from astralq.plan.encoding.tables import Key, RelationTable, attributes
+from astralq.plan.epoch_run import EpochRun
 from astralq.plan.operators.expressions import Names, looks_at_order
-from astralq.plan.run import EpochRun, Run
+from astralq.plan.run import Run
 from astralq.plan.sources.provenance import source_column
 from astralq.plan.state.epochs import clip_to_epoch, with_indexes
+from astralq.plan.state.store import state_name
 from astralq.plan.table import Assumed, Table
+
+_THERE_BEFORE = "before"
+"""The partial value that counts the rows of the state before."""
+
+_SHORT = 2_000
+"""How long values are, in characters, that are compared with those of the state before: Spark writes a condition into
+each selection below it."""
 
 _ROOM = 8
 """For how many epochs like the present one the greatest number of rows of a sum need not be counted again."""
@@ -40,13 +51,15 @@ def group_by(
     name: str = "",
     early: bool = False,
     panes: Panes | None = None,
+    begins: bool = False,
 ) -> RelationTable:
     """The groups' rows; φ is the key. With panes, their partial values take the place of the relation's rows.
 
     With a state table, the relation has new rows only, and panes are kept instead of rows; `early`: rows come with the
-    epoch's sources, before their windows are evaluated.
+    epoch's sources, before their windows are evaluated. `begins`: rows should tell whether they differ from what was
+    before, if that is known.
     """
-    return _Grouping(op, relation, run, name, early, panes).result()
+    return _Grouping(op, relation, run, name, early, panes, begins).result()
 
 
 def keep_panes(op: GroupBy, relation: RelationTable, run: Run, *, name: str, early: bool) -> None:
@@ -105,6 +118,7 @@ class _Grouping:
     name: str = ""
     early: bool = False
     panes: Panes | None = None
+    begins: bool = False
 
     @property
     def keys(self) -> list[str]:
@@ -154,13 +168,17 @@ class _Grouping:
             self.relation, always=self.always, invertible=parts.invertible, keys=self._key_columns
         )
         self.run.choices.note(self.op.label, strategy.value, reason)
+        before = self._before(parts) if strategy is Strategy.SWEEP else None
+        names = None if before is None else _named_before(parts.plans, before)
         if self.goes_on:
-            states = self._running(parts).states()
+            states = self._running(parts).states(names)
         else:
             named = self.with_panes(parts) if self.name else parts.named
-            states = parts.merging.states(self._from_now(named, strategy), strategy)
-        finished = with_steps(states, parts.plans)
-        groups = self._relation(finished, [p.final for p in parts.plans], few=parts.merging.few)
+            states = parts.merging.states(self._from_now(named, strategy), strategy, names)
+        finished = with_steps(states, [*parts.plans, *(before or ())])
+        finals = [p.final for p in parts.plans]
+        begins = None if before is None else self._differs(finals, [p.final for p in before])
+        groups = self._relation(finished, finals, few=parts.merging.few, begins=begins)
         if self.run.since is not None:
             return clip_to_epoch(groups, self.run)
         stepwise = strategy in (Strategy.ONE_STEP, Strategy.FEW_STEPS)
@@ -169,6 +187,22 @@ class _Grouping:
         times = self._times if strategy is Strategy.ONE_STEP and self.relation.one_batch else ()
         within = self.relation.within if strategy is Strategy.ONE_STEP else None
         return replace(groups, lifetime=lifetime, coalesced=bool(times), window_columns=times, within=within)
+
+    def _before(self, parts: _Partials) -> list[Plan] | None:
+        """The aggregates over the state just before, where somebody asks whether it was another one."""
+        if not self.begins or not parts.merging.knows_before:
+            return None
+        if any(p.steps for p in parts.plans) or sum(len(p.final.text) for p in parts.plans) > _SHORT:
+            return None
+        own = enumerate(zip(aggregates_of(self.op), parts.plans, strict=True), len(parts.plans))
+        there = None if self._there is None else _THERE_BEFORE
+        return [plan(k, a, p.layout, (), there) for k, (a, p) in own]
+
+    def _differs(self, finals: Sequence[Column], before: Sequence[Column]) -> Column:
+        """Whether there was no row just before, or one with other values."""
+        there = col(_THERE_BEFORE)
+        nothing = there.is_null() if self.always else there.is_null() | (there == 0)
+        return nothing | ~equal(finals, before)
 
     @property
     def _times(self) -> tuple[str, ...]:
@@ -288,7 +322,7 @@ class _Grouping:
         if self.run.state is None:
             return layouts(aggregates, rows, self.run, below=self.op.child)
         if not self.name:
-            return layouts(aggregates, rows, self.run)
+            return self._layouts_of_held(rows)
         new, assumed = ranges_of(aggregates, rows, self.run, below=self.op.child)
         cut = integer_layouts(aggregates, self.run.expected_rows)
         for k, range_ in new.items():
@@ -303,6 +337,23 @@ class _Grouping:
                 known = replace(known, rows=min(known.rows, most))
             cut[k] = layout_of(aggregates[k], known)
         return Layouts(cut, assumed)
+
+    def _layouts_of_held(self, rows: Table) -> Layouts:
+        """Of all rows that an epoch looks at, new ones and those that a window has kept. Values of a source's own
+        column are known from the facts of every epoch; where one did not look at them, rows are measured."""
+        aggregates, run, below = aggregates_of(self.op), self.run, self.op.child
+        assert isinstance(run, EpochRun)
+        name = state_name("values", run.scope, self.op)
+        # A window that another query has begun has kept rows that this one has not seen come.
+        begun_here = not any(isinstance(op, StartedAt) for op in below.walk())
+        known = begun_here and run.knows_ranges(name)
+        ranges, assumed = ranges_of(aggregates, rows, run, below=below if known else None)
+        if begun_here and not assumed:
+            own = [k for k in ranges if source_column(below, aggregates[k].args[0]) is not None]
+            ranges |= {k: run.known_range(f"{name} {k}", ranges[k]) for k in own}
+            run.put_known_ranges(name)
+        cut = {k: layout_of(aggregates[k], r) for k, r in ranges.items()}
+        return Layouts(cut | integer_layouts(aggregates, run.expected_rows), assumed)
 
     def _most(self, rows: Table, coming: int | None) -> tuple[int, bool]:
         """At most how many rows one sum has, and whether that is measured: all rows that ever came may be far more
@@ -361,10 +412,13 @@ class _Grouping:
         merging = Merging(self.relation, self.keys, {}, self.run, self.always)
         return self._relation(merging.with_intervals(values, elementary, names, empty), columns(names))
 
-    def _relation(self, states: Table, finals: Sequence[Column], *, few: bool = False) -> RelationTable:
+    def _relation(
+        self, states: Table, finals: Sequence[Column], *, few: bool = False, begins: Column | None = None
+    ) -> RelationTable:
         width = len(self.keys)
         made = [col(k).alias(f"c{j}") for j, k in enumerate(self.keys)]
         made += [v.alias(f"c{width + j}") for j, v in enumerate(finals)]
+        made += [] if begins is None else [begins.alias("_begins")]
         return RelationTable(
             states.select(*made, *self.relation.interval_columns),
             self.op.schema,
@@ -375,7 +429,15 @@ class _Grouping:
             grid=self.relation.grid,
             few=few,
             unseen=True,
+            knows_begins=begins is not None,
         )
+
+
+def _named_before(plans: Sequence[Plan], before: Sequence[Plan]) -> dict[str, str]:
+    """The partial values of a state, and what those of the state before are called."""
+    both = zip(plans, before, strict=True)
+    pairs = (pair for p, q in both for pair in zip(p.partials, q.partials, strict=True))
+    return {"there": _THERE_BEFORE} | {p.name: q.name for p, q in pairs}
 
 
 def _rescaled(table: Table, name: str, old: Layout, new: Layout) -> Table:

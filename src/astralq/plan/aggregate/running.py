@@ -6,7 +6,7 @@ to which new ones are appended. An epoch reads the first, what is new, and what 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 from astralq.plan import functions as F  # noqa: N812
@@ -15,7 +15,7 @@ from astralq.plan.columns import Column, col, columns, lit, long
 from astralq.plan.run import Run
 from astralq.plan.state.epochs import with_indexes
 from astralq.plan.state.store import StateTables
-from astralq.plan.table import Between, Table
+from astralq.plan.table import Between, Table, is_soon_computed
 
 
 def sums_table(name: str) -> str:
@@ -38,10 +38,10 @@ class Running:
         assert self.run.state is not None
         return self.run.state
 
-    def states(self) -> Table:
+    def states(self, before: Mapping[str, str] | None = None) -> Table:
         """For each group its merged partials in each interval between two changes in the epoch, the first from its end
-        before on."""
-        new = self.run.materialized(self.merging.panes(self.new))
+        before on; with those just before it under other names, where these are given."""
+        new = self.new if is_soon_computed(self.new) else self.run.materialized(self.new)
         entries = self._events(new, "ft", "fi", enters=True)
         exits = self._events(self._leaving(new), "tt", "ti", enters=False)
         both = entries.union(exits)
@@ -54,20 +54,21 @@ class Running:
             *(F.coalesce(F.sum(col(n)), lit(0)).alias(n) for n in self.merging.merges)
         )
         self.state.replace(sums_table(self.name), merged.where(col("there") > 0))
-        return self.merging.swept(both)
+        return self.merging.swept(both, before)
 
     def _leaving(self, new: Table) -> Table:
         """What leaves in the epoch, of that which was there and of that which has come."""
         since, until = self.run.since, self.run.end
         kept = self.state.get(self.name)
-        if kept is not None and self.rescaled is not None:
-            before = kept if since is None else kept.where(col("tt") > since)
-            table = self.state.replace(self.name, self.rescaled(before).union(new, missing=True))
-        else:
-            table = self.state.append(self.name, new)
-        self.state.expire(self.name, until)
         after = -(2**62) if since is None else since
-        leaving = Between(table, after, until).where((col("tt") > after) & (col("tt") <= until))
+        if kept is not None and self.rescaled is not None:
+            before = self.rescaled(kept.where(col("tt") > after))
+            leaving = self.state.replace(self.name, before.union(new, missing=True))
+        else:
+            self.state.append(self.name, new, ahead=True)
+            leaving = new if kept is None else Between(kept, after, until).union(new, missing=True)
+        self.state.expire(self.name, until)
+        leaving = leaving.where((col("tt") > after) & (col("tt") <= until))
         return with_indexes(leaving, one_batch=self.merging.relation.one_batch)
 
     def _events(self, rows: Table, t: str, i: str, *, enters: bool) -> Table:

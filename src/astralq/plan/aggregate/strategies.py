@@ -80,15 +80,16 @@ class Merging:
         steps = self.relation.steps
         return not self.keys and self.relation.pane_aligned and steps is not None and steps <= FEW_PANES
 
-    def states(self, named: Table, strategy: Strategy) -> Table:
-        """For each group the merged partials in each interval [ft, tt) between two of its changes."""
+    def states(self, named: Table, strategy: Strategy, before: Mapping[str, str] | None = None) -> Table:
+        """For each group the merged partials in each interval [ft, tt) between two of its changes; with those just
+        before it under other names, where they are swept and somebody asks for them."""
         match strategy:
             case Strategy.ONE_STEP:
                 return named
             case Strategy.FEW_STEPS:
                 return self._step_by_step(named)
             case Strategy.SWEEP:
-                return self._sweep(named)
+                return self.swept(self._events(named), before)
             case Strategy.BLOCKS:
                 return self._blocks(named)
         return self._elementary(named)
@@ -115,16 +116,18 @@ class Merging:
 
     # Sweep
 
-    def _sweep(self, named: Table) -> Table:
-        """Entries add, and exits take off."""
-        return self.swept(self._events(named))
+    @property
+    def knows_before(self) -> bool:
+        """Whether swept states can have the values just before them."""
+        return self.relation.one_batch and (bool(self.keys) or self.run.one_partition or self.few)
 
-    def swept(self, events: Table) -> Table:
-        """Running values over the points of each group; the last event of a point has them all."""
+    def swept(self, events: Table, before: Mapping[str, str] | None = None) -> Table:
+        """Entries add, and exits take off: running values over the points of each group; the last event of a point has
+        them all."""
         one_batch = self.relation.one_batch
         order = ["at"] if one_batch else ["at", "ai"]
         sequence = Sequenced.of(self._always_one(events), self.keys, order, self.run, self.run.time_cut, few=self.few)
-        swept = sequence.running(self.merges, order)
+        swept = sequence.running(self.merges, order, before)
         last = col("next_at").is_null() | (col("next_at") > col("at"))
         if not one_batch:
             last = last | (col("next_ai") > col("ai"))
@@ -133,7 +136,7 @@ class Merging:
         made = [col("at").alias("ft"), F.coalesce("next_at", lit(NEVER)).alias("tt")]
         if not one_batch:
             made = [made[0], col("ai").alias("fi"), made[1], F.coalesce("next_ai", lit(0)).alias("ti")]
-        return swept.where(last).select(*self.keys, *made, *self.merges)
+        return swept.where(last).select(*self.keys, *made, *self.merges, *(before or {}).values())
 
     def _events(self, named: Table) -> Table:
         """Entries, and exits with what they take off: at, and the partials; both in one pass over the rows."""
@@ -143,19 +146,30 @@ class Merging:
             events = named.select(*self.keys, *stamp, *self.merges)
         else:
             both, enters = self._twice(named), col("_enters")
-            stamp = [F.when(enters, col("ft")).otherwise(col("tt")).alias("at")]
+            stamp = [self._at(enters)]
             if not one_batch:
                 stamp.append(F.when(enters, col("fi")).otherwise(col("ti")).alias("ai"))
             # Minima are swept only where nothing leaves.
             assert set(self.merges.values()) == {"sum"}, self.merges
             values = (F.when(enters, col(n)).otherwise(-col(n)).alias(n) for n in self.merges)
             events = both.select(*self.keys, *stamp, *values)
-        return events.where(col("at") < NEVER)
+        return events if self._stay is not None else events.where(col("at") < NEVER)
+
+    @property
+    def _stay(self) -> int | None:
+        """For how long each row holds, where an entry alone tells its exit: epochs cut the beginnings off."""
+        return self.relation.lifetime if self.relation.one_batch and self.run.since is None else None
 
     def _twice(self, named: Table) -> Table:
         """Each row once as it enters and once as it leaves. They are partitioned by keys before: all that follows goes
         on in these partitions."""
-        return named.repartition(self.keys).with_column("_enters", F.explode(F.array(lit(True), lit(False))))
+        sent = named if self._stay is None else named.drop("tt")
+        return sent.repartition(self.keys).with_column("_enters", F.explode(F.array(lit(True), lit(False))))
+
+    def _at(self, enters: Column) -> Column:
+        """When a row enters or leaves."""
+        leaves = col("tt") if self._stay is None else col("ft") + lit(self._stay)
+        return F.when(enters, col("ft")).otherwise(leaves).alias("at")
 
     def _always_one(self, events: Table) -> Table:
         """With the row over nothing where it is due."""
@@ -182,7 +196,7 @@ class Merging:
         values = [F.when(enters, col(n)).otherwise(-col(n)).alias(n) for n in sums]
         for n in others:
             values += [F.when(enters, col(n)).alias(f"in_{n}"), F.when(~enters, col(n)).alias(f"out_{n}")]
-        events = both.select(*keys, F.when(enters, col("ft")).otherwise(col("tt")).alias("at"), *values)
+        events = both.select(*keys, self._at(enters), *values)
         if self.always:
             start = {"at": long(ALWAYS)} | dict.fromkeys(sums, long(0))
             events = events.union(ONE_ROW.select(*(c.alias(n) for n, c in start.items())), missing=True)

@@ -101,9 +101,15 @@ class Sequenced:
     def _parts(self) -> list[str]:
         return list(self.keys) if self.cut is None else ["_bucket"]
 
-    def running(self, merges: Mapping[str, str], following: Sequence[str]) -> Table:
+    def running(
+        self, merges: Mapping[str, str], following: Sequence[str], before: Mapping[str, str] | None = None
+    ) -> Table:
         """Each row with columns merged (by sum, min or max) up to and including it, under their own names, and the
-        values of some columns in the next row as next_…, NULL in the last one."""
+        values of some columns in the next row as next_…, NULL in the last one.
+
+        `before` names merged columns as they are over all rows that are earlier in the one order column, NULL where
+        there are none; not across buckets.
+        """
         table = self._bucketed
         window = Window.partition_by(*self._parts).order_by(*self.order)
         upto = window.rows(None, 0)
@@ -112,18 +118,20 @@ class Sequenced:
             *columns(others),
             *(MERGES[m](col(c)).over(upto).alias(c) for c, m in merges.items()),
             *(F.lead(col(c)).over(window).alias(f"next_{c}") for c in following),
+            *(MERGES[merges[c]](col(c)).over(window.range(None, -1)).alias(n) for c, n in (before or {}).items()),
         )
         if self.cut is None:
             return running
+        assert not before
         first = F.min(F.struct(*dict.fromkeys([*self.order, *following])))
         summary = table.group_by("_bucket").agg(
             *(MERGES[m](col(c)).alias(f"_all_{c}") for c, m in merges.items()), first.alias("_first")
         )
         buckets = Window().order_by("_bucket")
-        before = buckets.rows(None, -1)
+        earlier = buckets.rows(None, -1)
         carried = summary.select(
             col("_bucket").alias("_b"),
-            *(MERGES[m](f"_all_{c}").over(before).alias(f"_before_{c}") for c, m in merges.items()),
+            *(MERGES[m](f"_all_{c}").over(earlier).alias(f"_before_{c}") for c, m in merges.items()),
             F.lead("_first").over(buckets).alias("_next"),
         )
         joined = running.join(carried, col("_bucket") == col("_b"), broadcast=True)

@@ -165,6 +165,7 @@ class RelationTable:
     unseen: bool = False  # rows may begin after the end of the run, where nobody sees them
     within: tuple[Instant, Instant] | None = None  # the closed interval in which all rows begin, where that is known
     marks: tuple[tuple[str, str], ...] = ()  # further columns of panes, and how they merge
+    knows_begins: bool = False  # rows have _begins: whether they differ from those of their φ just before
 
     @property
     def longest(self) -> int | None:

@@ -20,6 +20,7 @@ from astralq.expr.texts import interval_text
 from astralq.plan import functions as F  # noqa: N812
 from astralq.plan.columns import Column as SqlColumn
 from astralq.plan.sql_types import restored, spark_type, stored
+from astralq.plan.table import PYTHON
 from astralq.schema import Schema
 from astralq.space import Region
 
@@ -148,10 +149,10 @@ def bounding_boxes(condition: Expr, names: Names) -> SqlColumn | None:
 def function_name(of: Region | PythonFunction) -> str:
     """The name of the function that runs Python: to test a region, or to call what a user declared."""
     if isinstance(of, Region):
-        return "astralq_inside_" + hashlib.sha256(of.wkt.encode()).hexdigest()[:16]
+        return f"{PYTHON}inside_{hashlib.sha256(of.wkt.encode()).hexdigest()[:16]}"
     # Two callables that were given under one name are two functions as long as this process lasts.
     apart = "" if of.given is None else f"_{id(of.given):x}"
-    return f"astralq_python_{digest_of((of, of.folder))[:16]}{apart}"
+    return f"{PYTHON}python_{digest_of((of, of.folder))[:16]}{apart}"
 
 
 def python_call(expr: PythonCall, names: Names) -> str:

@@ -64,6 +64,8 @@ def marked(relation: RelationTable, run: Run) -> RelationTable:
     In every state φ is unique, so that the rows of one φ follow each other in time: neighbours with equal values that
     touch are the same tuple.
     """
+    if relation.knows_begins:  # and nobody asks for ends
+        return relation
     if relation.coalesced:
         return replace(relation, rows=relation.rows.with_columns({"_begins": lit(True), "_ends": lit(True)}))
     assert relation.ordered
@@ -104,8 +106,11 @@ def project(op: Project, relation: RelationTable) -> RelationTable:
     # Order columns may be attributes that Π replaces.
     phi, order = relabelled(relation.phi)
     items = [compiled(e, names).alias(f"c{k}") for k, (_, e) in enumerate(op.items)]
-    rows = relation.rows.select(*items, *order, *columns(relation.stamp), *columns(relation.interval_columns))
     kept = {_attribute(e, relation.schema): f"c{k}" for k, (_, e) in reversed(list(enumerate(op.items)))}
+    # Rows that differ may be equal in less of them.
+    knows_begins = relation.knows_begins and kept.keys() >= set(attributes(relation.schema)) - set(relation.order)
+    further = [*relation.stamp, *relation.interval_columns, *(["_begins"] if knows_begins else [])]
+    rows = relation.rows.select(*items, *order, *columns(further))
     windows = tuple(kept[c] for c in relation.window_columns if c in kept)
     separate_by = relation.separate_by
     if separate_by is not None:
@@ -118,6 +123,7 @@ def project(op: Project, relation: RelationTable) -> RelationTable:
         coalesced=relation.coalesced and (relation.one_row_per_phi or bool(windows)),
         separate_by=separate_by,
         window_columns=windows,
+        knows_begins=knows_begins,
     )
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from astralq.algebra.base import Operator
 from astralq.algebra.relational import Project, Select
 from astralq.algebra.stream_ops import Spread
 from astralq.algebra.ticks import Tick
@@ -45,6 +46,16 @@ def nothing(schema: Schema) -> StreamTable:
     """A stream without tuples."""
     types = [(f"c{k}", spark_type(a.type)) for k, a in enumerate(schema)]
     return StreamTable(Values((), (*types, ("t", "bigint"))), schema, (), one_batch=True)
+
+
+def row_by_row(op: Operator, stream: StreamTable, run: Run) -> StreamTable:
+    """σ, Π or ρ of a stream."""
+    match op:
+        case Select():
+            return select(op, stream, run)
+        case Project():
+            return project(op, stream, run)
+    return replace(stream, schema=op.schema)
 
 
 def select(op: Select, stream: StreamTable, run: Run) -> StreamTable:

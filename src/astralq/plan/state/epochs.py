@@ -23,7 +23,7 @@ from astralq.timeline import Instant
 def with_kept_tuples(stream: StreamTable, name: str, state: StateTables) -> StreamTable:
     """The new tuples of a stream behind those that a state table has."""
     kept = dict.fromkeys([*attributes(stream.schema), *stream.stamp_columns, *stream.order])
-    rows = state.append(name, stream.rows.select(*kept))
+    rows = state.append(name, stream.rows.select(*kept), ahead=True)
     if stream.numbered:
         state.count(f"count {stream.name}", rows)  # cheaper to look at than the sort that numbered it
     if stream.one_batch and "i" in rows.columns:

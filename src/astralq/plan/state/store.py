@@ -17,7 +17,7 @@ from astralq.algebra.digest import UnnamedFunctionError, digest_of
 from astralq.algebra.sources import sources_of
 from astralq.algebra.stream_ops import Spread
 from astralq.algebra.ticks import Tick
-from astralq.plan.table import Keep, State, Table
+from astralq.plan.table import Keep, State, Table, is_soon_computed
 from astralq.timeline import Instant
 
 Metadata = dict[str, Any]
@@ -45,11 +45,13 @@ class StateTables:
         """A state table as the epoch before left it."""
         return State(name, self.before[name]) if name in self.before else None
 
-    def append(self, name: str, rows: Table) -> Table:
-        """The table with further rows; a column that it has and they have not is NULL in them."""
+    def append(self, name: str, rows: Table, *, ahead: bool = False) -> Table:
+        """The table with further rows; a column that it has and they have not is NULL in them. `ahead`: these rows are
+        the same whenever they are computed, so that nobody has to wait for them if that is soon done."""
         self.used.add(name)
         if name not in self.kept:
-            self.kept[name] = Keep(rows, name, True, tuple(self.before.get(name, ())))
+            before = tuple(self.before.get(name, ()))
+            self.kept[name] = Keep(rows, name, True, before, ahead and is_soon_computed(rows))
         return self.kept[name]
 
     def replace(self, name: str, rows: Table) -> Table:

@@ -158,18 +158,24 @@ class InFiles:
     def get(self, name: str) -> DataFrame:
         return self.tables[name].frame(self.spark, self.folders.root)
 
-    def append(self, name: str, rows: DataFrame) -> DataFrame:
-        before = self.tables.get(name)
+    def with_rows(self, name: str, rows: DataFrame) -> DataFrame:
+        if name not in self.tables:
+            return rows
+        return self.get(name).unionByName(rows, allowMissingColumns=True)
+
+    def append(self, name: str, rows: DataFrame) -> None:
+        before = self.tables.get(name) or Table((), StructType([]))
         part = self._write(name, rows, "new")
-        if before is None:
-            return self._settle(name, Table((part,), _nullable(rows.schema)))
         names = set(before.schema.names)
         further = [f for f in _nullable(rows.schema) if f.name not in names]
-        return self._settle(name, Table((*before.parts, part), StructType([*before.schema, *further]), before.needed))
+        self._settle(name, Table((*before.parts, part), StructType([*before.schema, *further]), before.needed))
 
-    def replace(self, name: str, rows: DataFrame) -> DataFrame:
+    def replace(self, name: str, rows: DataFrame) -> None:
         part = self._write(name, rows, "all")
-        return self._settle(name, Table((part,), _nullable(rows.schema), part.rows))
+        self._settle(name, Table((part,), _nullable(rows.schema), part.rows))
+
+    def after(self, name: str) -> DataFrame:
+        return self.written[name].frame(self.spark, self.folders.root)
 
     def compact(self, name: str, needed: DataFrame) -> None:
         part = self._write(name, needed, "compacted")
@@ -185,8 +191,7 @@ class InFiles:
         return None if table is None or not table.parts else table.parts[-1].ends(self.folders.root, column, "max")
 
     def between(self, name: str, after: int, upto: int) -> DataFrame:
-        table = self.written.get(name) or self.tables[name]
-        return table.between(after, upto).frame(self.spark, self.folders.root)
+        return self.tables[name].between(after, upto).frame(self.spark, self.folders.root)
 
     def expire(self, name: str, until: int) -> None:
         """Whole parts are dropped; as soon as there are many of one size, these become one, so that a row is written
@@ -205,9 +210,8 @@ class InFiles:
         rows.write.mode("overwrite").parquet(str(folder))
         return Part.of(self.folders.root, folder, level)
 
-    def _settle(self, name: str, table: Table) -> DataFrame:
+    def _settle(self, name: str, table: Table) -> None:
         self.written[name] = Table(tuple(p for p in table.parts if p.rows), table.schema, table.needed)
-        return self.written[name].frame(self.spark, self.folders.root)
 
 
 def _has_grown(table: Table) -> bool:
