@@ -14,6 +14,8 @@ _QUICK = {
     **INTERPRETED,
     # No _SUCCESS files: nothing reads them in a checkpoint.
     "mapreduce.fileoutputcommitter.marksuccessfuljobs": "false",
+    # A task's file goes where it belongs at once: files count with the commit of their epoch, whatever a job leaves.
+    "mapreduce.fileoutputcommitter.algorithm.version": "2",
 }
 _BOTH = {"spark.sql.session.timeZone": "UTC", "spark.sql.ansi.enabled": "true"}
 
