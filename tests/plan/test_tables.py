@@ -8,7 +8,7 @@ import pytest
 
 from astralq.plan import functions as F  # noqa: N812
 from astralq.plan.columns import Column, Window, col, lit, long
-from astralq.plan.table import ONE_ROW, Materialize, Scan, Table, expanded_size, is_at_hand
+from astralq.plan.table import ONE_ROW, PYTHON, Materialize, Scan, Table, expanded_size, is_at_hand, is_soon_computed
 
 S = Scan("s", ("c0", "t"))
 
@@ -75,6 +75,22 @@ def test_plain_expressions_over_what_is_computed_once_are_at_hand() -> None:
     assert is_at_hand(once.where(col("t") > 0).with_column("u", col("t") + 1))
     assert not is_at_hand(once.with_column("n", F.row_number().over(Window.partition_by("c0").order_by("t"))))
     assert not is_at_hand(S)
+
+
+def test_short_expressions_over_a_source_are_as_soon_computed_as_read() -> None:
+    assert is_soon_computed(S.where(col("t") > 0).with_column("u", col("t") + 1))
+    assert is_soon_computed(Materialize(S.group_by("c0").agg(F.max("t").alias("last"))).select("last"))
+    assert not is_soon_computed(S.group_by("c0").agg(F.max("t").alias("last")))
+    assert not is_soon_computed(S.with_column("n", F.row_number().over(Window.partition_by("c0").order_by("t"))))
+    assert not is_soon_computed(S.where(F.call(f"{PYTHON}inside_0", "c0")))
+
+
+def test_long_expressions_are_computed_once() -> None:
+    """Spark writes selections into each other: a sum of doubles far apart took minutes to be planned."""
+    sums = lit(0)
+    for k in range(2_000):
+        sums = sums + k
+    assert not is_soon_computed(S.with_column("u", sums))
 
 
 def test_what_is_read_twice_counts_twice_unless_it_is_materialized() -> None:
