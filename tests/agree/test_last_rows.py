@@ -8,6 +8,7 @@ from pyspark.sql import SparkSession
 from astralq import StreamQuery, rows, stream
 from astralq.algebra.retention import Demand
 from astralq.model import Data, Stream
+from astralq.plan import epoch_run
 from astralq.plan.aggregate import last_rows
 from astralq.plan.answer import plan_epoch
 from astralq.plan.epoch_run import EpochRun
@@ -84,3 +85,24 @@ def test_a_run_that_keeps_the_tuples_of_a_window_goes_on_with_these() -> None:
     scope = EpochRun(totals(6, 3).operator, ONE_BATCH, None, Instant(9)).scope
     kept = state_name("window", scope, window.operator, False, Demand.CLIPPED.name)
     assert "by rows, from sums up to each" not in strategies(totals(6, 3), kept)
+
+
+def test_values_that_are_in_no_window_yet_are_summed_exactly_later(spark: SparkSession) -> None:
+    """What an epoch has measured is not all that later ones add up."""
+    values = [0.5, 0.25, 1.0, 0.1 + 2**50, 3.0, 1e-9, 0.5]
+    far: Data = {"S": Stream.of((BatchId(Instant(n), 0), (n % 2, v)) for n, v in enumerate(values))}
+    window = S[rows(3, slide=3)]
+    for query in (
+        window.aggregate("sum(v) AS s").istream(),
+        window.aggregate("sum(v) AS s", by="a").istream(),
+        window.aggregate("sum(v) AS s", "max(v) AS m").istream(),
+    ):
+        expected = on_model(query, far)
+        for cuts in ([3, 6], [1, 3, 4, 6]):
+            assert same(in_epochs(Engine(spark), query, far, cuts, new_rows=4), expected), (query, cuts)
+
+
+def test_a_sum_of_many_epochs_is_measured_again(spark: SparkSession, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(epoch_run, "OUTGROWN", 7)
+    found = in_epochs(Engine(spark), totals(6, 3), data(every=2), list(range(2, 20)), new_rows=2)
+    assert same(found, on_model(totals(6, 3), data(every=2)))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 
@@ -12,6 +13,9 @@ from astralq.plan.encoding.batches import NEVER
 from astralq.plan.run import MANY_ROWS, Run
 from astralq.plan.state.store import StateTables, scope_of
 from astralq.timeline import LAST_INDEX, BatchId, Instant
+
+OUTGROWN = 2**24
+"""From how many values on it is measured how many there are still: the more there are, the more limbs their sum has."""
 
 
 @dataclass(frozen=True)
@@ -105,19 +109,22 @@ class EpochRun(Run):
         # The same in all epochs, so that tables fit.
         return self.start.i == 0
 
-    def known_range(self, name: str, new: Range) -> Range:
-        """What is known of values of all epochs up to now."""
+    def known_range(self, name: str, new: Range, *, afresh: bool = False) -> Range:
+        """What is known of values of all epochs up to now; `afresh`: of all that are still kept."""
         name = f"values {self.scope} {name}"
-        before = self.tables.metadata.get(name)
+        before = None if afresh else self.tables.metadata.get(name)
         both = new if before is None else Range(*before).with_(new)
         self.tables.put(name, [both.rows, both.greatest, both.low, both.special])
         # NULLs may come with any epoch, and its tables are those of the epochs before.
         return replace(both, nulls=True)
 
-    def knows_ranges(self, name: str) -> bool:
-        """Whether every epoch up to this one has put its new values into the ranges of a grouping: one in which nothing
-        is evaluated does not."""
-        return self.tables.metadata.get(f"ranged {self.scope} {name}") == self.since
+    def knows_ranges(self, name: str, places: Iterable[int]) -> bool:
+        """Whether every epoch up to this one has put its new values into the ranges of a grouping, and not too many of
+        them: one in which nothing is evaluated does not."""
+        if self.tables.metadata.get(f"ranged {self.scope} {name}") != self.since:
+            return False
+        before = (self.tables.metadata.get(f"values {self.scope} {name} {k}") for k in places)
+        return all(range_ is None or range_[0] <= OUTGROWN for range_ in before)
 
     def put_known_ranges(self, name: str) -> None:
         self.tables.put(f"ranged {self.scope} {name}", self.end)

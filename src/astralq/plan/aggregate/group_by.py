@@ -7,7 +7,6 @@ from dataclasses import astuple, dataclass, replace
 
 from astralq.algebra.properties import expressions
 from astralq.algebra.relational import GroupBy
-from astralq.algebra.sources import StartedAt
 from astralq.expr.nodes import VARIANCES
 from astralq.expr.nodes import Column as Attribute
 from astralq.expr.safety import can_fail, mergeable
@@ -87,10 +86,11 @@ def merges_of(plans: Sequence[Plan]) -> dict[str, str]:
 
 
 def merged_panes(
-    op: GroupBy, relation: RelationTable, run: Run, *, name: str, read_once: bool = False
+    op: GroupBy, relation: RelationTable, run: Run, *, name: str, read_once: bool = False, all_kept: bool = False
 ) -> tuple[Table, list[Plan]]:
-    """Rows merged into panes, which in an epoch are a state table; and what their partial values mean."""
-    grouping = _Grouping(op, relation, run, name, early=True)
+    """Rows merged into panes, which in an epoch are a state table; and what their partial values mean. `all_kept`: the
+    rows are all that has come and that any later window may hold."""
+    grouping = _Grouping(op, relation, run, name, early=True, all_kept=all_kept)
     parts = grouping.partials(grouping.rows())
     if name:
         return grouping.with_panes(parts), parts.plans
@@ -119,6 +119,7 @@ class _Grouping:
     early: bool = False
     panes: Panes | None = None
     begins: bool = False
+    all_kept: bool = False
 
     @property
     def keys(self) -> list[str]:
@@ -322,7 +323,7 @@ class _Grouping:
         if self.run.state is None:
             return layouts(aggregates, rows, self.run, below=self.op.child)
         if not self.name:
-            return self._layouts_of_held(rows)
+            return self._layouts_of_held(rows) if self.all_kept else layouts(aggregates, rows, self.run)
         new, assumed = ranges_of(aggregates, rows, self.run, below=self.op.child)
         cut = integer_layouts(aggregates, self.run.expected_rows)
         for k, range_ in new.items():
@@ -339,18 +340,16 @@ class _Grouping:
         return Layouts(cut, assumed)
 
     def _layouts_of_held(self, rows: Table) -> Layouts:
-        """Of all rows that an epoch looks at, new ones and those that a window has kept. Values of a source's own
-        column are known from the facts of every epoch; where one did not look at them, rows are measured."""
+        """Of all tuples that a window keeps, and new ones. Values of a source's own column are known from the facts of
+        every epoch; in the first one, and when many have come, all rows are measured."""
         aggregates, run, below = aggregates_of(self.op), self.run, self.op.child
         assert isinstance(run, EpochRun)
         name = state_name("values", run.scope, self.op)
-        # A window that another query has begun has kept rows that this one has not seen come.
-        begun_here = not any(isinstance(op, StartedAt) for op in below.walk())
-        known = begun_here and run.knows_ranges(name)
+        known = run.knows_ranges(name, range(len(aggregates)))
         ranges, assumed = ranges_of(aggregates, rows, run, below=below if known else None)
-        if begun_here and not assumed:
+        if not assumed:
             own = [k for k in ranges if source_column(below, aggregates[k].args[0]) is not None]
-            ranges |= {k: run.known_range(f"{name} {k}", ranges[k]) for k in own}
+            ranges |= {k: run.known_range(f"{name} {k}", ranges[k], afresh=not known) for k in own}
             run.put_known_ranges(name)
         cut = {k: layout_of(aggregates[k], r) for k, r in ranges.items()}
         return Layouts(cut | integer_layouts(aggregates, run.expected_rows), assumed)

@@ -50,7 +50,7 @@ def over_last_rows(op: GroupBy, run: Run, stream: Callable[[Operator], StreamTab
     rows = replace(rows, cut=Cut.of(before - rows.kept, before + (run.new_rows or MANY)))
     held = rows.with_kept(numbered(tuples, run))
     marks = (("n", "max"), ("t", "max"))
-    values, plans = merged_panes(op, replace(held, marks=marks), run, name="", read_once=True)
+    values, plans = merged_panes(op, replace(held, marks=marks), run, name="", read_once=True, all_kept=True)
     states = rows.states(values, list(merges_of(plans)), always=op.empty_row)
     known = Panes(states, layouts_of(plans), merged=True, in_windows=True)
     return clip_to_epoch(group_by(op, replace(held, rows=states, stamp=()), run, panes=known), run)
