@@ -32,3 +32,28 @@ def test_an_epoch_of_a_thousand_rows_makes_at_most_four_jobs(normal: SparkSessio
         assert len(made) <= 4, (first, len(made))
     live.close()
     assert live.answer() == live.historic()
+
+
+LAST = """
+    CREATE STREAM s (k INT, v DOUBLE, ts INT) FROM csv 's' TIMESTAMP BY ts UNIT SECONDS;
+    ISTREAM(SELECT avg(v) AS m, sum(v) AS s FROM s [ROWS 300 SLIDE 70] HAVING count(*) > 0);
+"""
+
+
+def test_an_epoch_of_the_last_rows_makes_at_most_four_jobs_whatever_its_values(
+    normal: SparkSession, tmp_path: Path
+) -> None:
+    """What is kept, and the answer; the first epoch measures, too. Three tuples have one timestamp, so that evaluations
+    are in the middle of batches."""
+    live = Live(normal, tmp_path, LAST)
+    tracker = normal.sparkContext.statusTracker()
+    for first, scale in ((0, 1.0), (1_000, 0.001), (2_000, 1e9), (3_000, 0.7)):
+        live.feed("s", [f"{k % 20},{k * scale},{k // 3}" for k in range(first, first + 1_000)])
+        with live.opened() as run:
+            live.take(run)
+            before = set(tracker.getJobIdsForGroup(None))
+            assert run.step()
+            made = set(tracker.getJobIdsForGroup(None)) - before
+        assert len(made) <= 4, (first, len(made))
+    live.close()
+    assert live.answer() == live.historic()
