@@ -46,7 +46,7 @@ def over_last_rows(op: GroupBy, run: Run, stream: Callable[[Operator], StreamTab
     if not tuples.one_batch:
         return None
     run.choices.note(op.child.label, "by rows, from sums up to each", "what is before a window is taken off again")
-    before = run.state.metadata.get(f"count {tuples.name}", 0) if run.state is not None else 0
+    before = rows.state.metadata.get(f"count {tuples.name}", 0)
     rows = replace(rows, cut=Cut.of(before - rows.kept, before + (run.new_rows or MANY)))
     held = rows.with_kept(numbered(tuples, run))
     marks = (("n", "max"), ("t", "max"))
