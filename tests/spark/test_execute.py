@@ -65,3 +65,12 @@ def test_several_tables_are_measured_together(execution: Execution) -> None:
     last, none, rows = execution.measure(tables)
     assert (last, none) == ([{"last": 3}], [{"n": 0}])
     assert sorted(r["t"] for r in rows) == [1, 2, 3]
+
+
+def test_what_is_materialized_is_computed_before_anybody_reads_it(execution: Execution) -> None:
+    """Jobs that read it side by side could block each other, if one of them computed it."""
+    tracker = execution.session.sparkContext.statusTracker()
+    before = set(tracker.getJobIdsForGroup(None))
+    read = execution.frame(Materialize(S.where(col("t") > 1)).select("c0"))
+    assert set(tracker.getJobIdsForGroup(None)) - before
+    assert read.count() == 2

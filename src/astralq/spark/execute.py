@@ -292,10 +292,15 @@ class Execution:
     def _materialized(self, df: DataFrame) -> DataFrame:
         """Rows are kept on the executors, where there are several twice, so that one of them can be lost; where the
         session has a checkpoint directory they are kept there. Plans that use them begin there, and do not grow with
-        everything below."""
+        everything below.
+
+        They are computed before anybody reads them. If the first of several jobs that read them did that, Spark could
+        stop for ever: one that ends holds the lock of all checkpoints and waits for that of the rows
+        (`markCheckpointed`), while another begins with the lock of the rows and waits for that of all (`getCacheLocs`).
+        """
         self.materialized.append(df)
         if _has_checkpoint_directory(self.session):
-            kept = df.checkpoint(eager=False)
+            kept = df.checkpoint(eager=True)
         else:
             kept = self._checkpointed(df)
             if kept.sparkSession is not df.sparkSession:  # a fault of Spark 4.3, which takes the one that is active
@@ -306,13 +311,11 @@ class Execution:
         return self._gathered(kept)
 
     def _checkpointed(self, df: DataFrame) -> DataFrame:
-        """When it is first used; a server of somebody else may know only at once, or not at all."""
-        for eager in (False, True) if is_remote(self.session) else (False,):
-            try:
-                return df.localCheckpoint(eager=eager, storageLevel=_level(self.session))
-            except UnsupportedOperationException:
-                continue
-        return df
+        """A server of somebody else may not have it."""
+        try:
+            return df.localCheckpoint(eager=True, storageLevel=_level(self.session))
+        except UnsupportedOperationException:
+            return df
 
 
 def _numbered_in_ranges(rows: DataFrame, table: Index) -> DataFrame:
@@ -335,7 +338,7 @@ def numbered(ordered: DataFrame, name: str) -> DataFrame:
     # Before Spark 4.2: places inside of partitions, and how many rows the partitions before have. Both are of one
     # computation: where partitions end is drawn at random.
     within, part = F.monotonically_increasing_id(), F.spark_partition_id()
-    placed = ordered.withColumns({"_within": within, "_part": part}).localCheckpoint(eager=False)
+    placed = ordered.withColumns({"_within": within, "_part": part}).localCheckpoint(eager=True)
     before = Window.orderBy("_p").rowsBetween(Window.unboundedPreceding, -1)
     sizes = placed.groupBy(F.col("_part").alias("_p")).agg(F.count(F.lit(1)).alias("_size"))
     first = sizes.select("_p", F.coalesce(F.sum("_size").over(before), F.lit(0)).alias("_first"))
