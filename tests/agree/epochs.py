@@ -49,7 +49,7 @@ class InSession:
         self.replace(name, self.with_rows(name, rows))
 
     def replace(self, name: str, rows: DataFrame) -> None:
-        self.written[name] = rows.localCheckpoint()
+        self.written[name] = _kept(rows)
 
     def after(self, name: str) -> DataFrame:
         return self.written[name]
@@ -59,7 +59,7 @@ class InSession:
         return rows if before is None else before.unionByName(rows, allowMissingColumns=True)
 
     def compact(self, name: str, needed: DataFrame) -> None:
-        self.written[name] = needed.localCheckpoint()
+        self.written[name] = _kept(needed)
 
     def is_worth_compacting(self, name: str) -> bool:
         return self.always_compact
@@ -71,11 +71,23 @@ class InSession:
         return self.tables[name].where((F.col("tt") > after) & (F.col("tt") <= upto))
 
     def expire(self, name: str, until: int) -> None:
-        self.written[name] = self.written[name].where(F.col("tt") > until).localCheckpoint()
+        self.written[name] = _kept(self.written[name].where(F.col("tt") > until))
 
     def advance(self) -> None:
         """Ends the epoch: what was written is what the next one finds."""
         self.tables, self.written = self.written, {}
+
+
+def _kept(rows: DataFrame) -> DataFrame:
+    """Rows in memory, of which nothing else is known, as of those in files. Spark would go on with what it infers of
+    them under names that it gives to other columns, where they are read twice, and then fail in unions."""
+    inferring = "spark.sql.constraintPropagation.enabled"
+    before = rows.sparkSession.conf.get(inferring)
+    rows.sparkSession.conf.set(inferring, "false")
+    try:
+        return rows.localCheckpoint()
+    finally:
+        rows.sparkSession.conf.set(inferring, before)
 
 
 def in_epochs(

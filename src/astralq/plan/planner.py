@@ -29,7 +29,15 @@ from astralq.algebra.relational import (
     ValueSetOperation,
     peel,
 )
-from astralq.algebra.retention import Demand, demand_of_group, demand_of_streamer, is_no_op
+from astralq.algebra.retention import (
+    Demand,
+    demand_of_group,
+    demand_of_streamer,
+    enters_at_once,
+    is_no_op,
+    known_at_once,
+    window_below,
+)
 from astralq.algebra.sneeql import RowWindows, Scan, TimeWindows, WindowsProduct
 from astralq.algebra.sources import RelationSource, SensedSource, StartedAt, StreamSource, Validity
 from astralq.algebra.stream_ops import BandJoin, Spread
@@ -52,7 +60,7 @@ from astralq.plan.operators.bags import bag_operation
 from astralq.plan.operators.expressions import looks_at_order, reads_positions
 from astralq.plan.run import Run
 from astralq.plan.sources import changes, rows
-from astralq.plan.state.epochs import clip_to_epoch
+from astralq.plan.state.epochs import Halves, clip_to_epoch
 from astralq.plan.state.store import state_name
 from astralq.plan.table import Table
 from astralq.plan.windows.bounds import LookedAt, bounds_of_state, window_bounds
@@ -152,8 +160,8 @@ class Planner:
         raise PlanError(f"no plan is known for the operator\n{op}")
 
     def _looked_up(self, op: IStream | DStream | RStream) -> StreamTable | None:
-        """A lookup of single rows, and what is selected and projected of it; in an epoch it is a join of states."""
-        if not isinstance(op, IStream) or streamers.compares_tuples(op) or self.run.state is not None:
+        """A lookup of single rows, and what is selected and projected of it."""
+        if not isinstance(op, IStream) or streamers.compares_tuples(op):
             return None
         above, child = peel(op.child)
         if any(e.columns - {n.lower() for n in a.child.schema.names} for a in above for e in expressions(a)):
@@ -162,8 +170,12 @@ class Planner:
         if not keys or self.run.first_possible < self.run.t0:  # a tick can begin before the relation is looked at
             return None
         assert isinstance(child, Join) and isinstance(child.right, Domain)  # noqa: PT018
+        if self.run.state is not None and self._state_name("past", child.right, True) in self.run.state.before:
+            return None  # a run that an earlier version has begun goes on as it began
         back = self._looking_back(child.right)
-        there, why = lookup.rows_of(child, keys, back.stream, lambda op: back.relation(op, ordered=False))
+        # An epoch has the new tuples of a stream only; what its windows hold has the last ones of before.
+        of_stream = back.stream if self.run.state is None else None
+        there, why = lookup.rows_of(child, keys, of_stream, lambda op: back.relation(op, ordered=False))
         self.run.choices.note(child.label, "one pass by key and time", why)
         found = lookup.looked_up(child, self.stream(child.left.children[0]), there, keys)
         for a in reversed(above):
@@ -171,16 +183,40 @@ class Planner:
         return found
 
     def _begun(self, op: Operator) -> RelationTable | None:
-        """A grouping whose rows are asked only whether they begin, and what names its values; None if it is anything
-        else."""
+        """A grouping whose rows are asked only whether they begin, and what names its values; or the pairs of an inner
+        join that begin in an epoch, and what is over them. None if it is anything else."""
         above, grouping = peel(op, Project, Rename)
-        if not isinstance(grouping, GroupBy):
+        if isinstance(grouping, GroupBy):
+            found: RelationTable | None = self._grouped(grouping, begins=True)
+        else:
+            above, join = peel(op)
+            found = self._pairs_begun(join)
+        if found is None:
             return None
-        found = self._grouped(grouping, begins=True)
         for a in reversed(above):
             seen = self._seen(found, expressions(a))
-            found = relational.project(a, seen) if isinstance(a, Project) else replace(found, schema=a.schema)
+            match a:
+                case Select():
+                    found = relational.select(a, seen)
+                case Project():
+                    found = relational.project(a, seen)
+                case _:
+                    found = replace(found, schema=a.schema)
         return found
+
+    def _pairs_begun(self, op: Operator) -> RelationTable | None:
+        """The pairs of an inner join of windows that begin in an epoch after the first; None where it is something
+        else, or what its windows held before would have to be computed twice."""
+        run = self.run
+        if run.since is None or not run.continues or not isinstance(op, Product | Join):
+            return None
+        join = Join(op.left, op.right) if isinstance(op, Product) else op
+        if join.how is not JoinKind.INNER or not all(map(_is_kept_as_it_is, op.children)):
+            return None
+        left, right = (self._seen(f, [join.condition]) for f in self._both(op, ordered=True, identity=False))
+        if not (left.coalesced and right.coalesced):  # a row may begin where an equal one ends
+            return joins.join(join, left, right, run)
+        return joins.begun(join, Halves.of(left, run.since), Halves.of(right, run.since), run)
 
     def _banded(self, op: BandJoin) -> StreamTable:
         """D34's pairs by position: neighbours are in the same stretch of d + 1 positions or in one beside it."""
@@ -448,3 +484,10 @@ class Planner:
             case Select() | Project() | Rename() | GroupBy() | Distinct():
                 return sneeql.unary(op, self.windows(op.child), run)
         raise PlanError(f"no plan is known for the operator\n{op}")
+
+
+def _is_kept_as_it_is(op: Operator) -> bool:
+    """Whether a relation's rows are tuples of a stream's window, each in from its own batch on and out when its own
+    stamp says, so that those that hold are those of the window's state table."""
+    window = window_below(op)
+    return window is not None and enters_at_once(window.spec) and known_at_once(window.spec)

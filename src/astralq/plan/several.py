@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, fields, replace
+from collections.abc import Sequence
+from dataclasses import dataclass
 
 from astralq.plan.group_plan import NotAlikeError, group_plan, signature
 from astralq.plan.table import Aggregate, Distinct, Index, Join, Materialize, Select, Table, is_at_hand
@@ -109,19 +109,6 @@ def _rebuilt(table: Table, common: set[str], made: dict[int, Table]) -> Table:
     for node in table.walk():
         if id(node) in made:
             continue
-        new = _with_children(node, {id(c): made[id(c)] for c in node.children})
+        new = node.with_children({id(c): made[id(c)] for c in node.children})
         made[id(node)] = Materialize(new) if node.digest in common else new
     return made[id(table)]
-
-
-def _with_children(table: Table, made: Mapping[int, Table]) -> Table:
-    if all(made[id(c)] is c for c in table.children):
-        return table
-    changed: dict[str, object] = {}
-    for f in fields(table):
-        value = getattr(table, f.name)
-        if isinstance(value, Table):
-            changed[f.name] = made[id(value)]
-        elif isinstance(value, tuple) and any(isinstance(v, Table) for v in value):
-            changed[f.name] = tuple(made[id(v)] if isinstance(v, Table) else v for v in value)
-    return replace(table, **changed)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from functools import cached_property
 
 from astralq.plan.columns import Column, col, column, lit
@@ -71,6 +71,19 @@ class Table:
                 seen.add(id(table))
                 stack.append((table, True))
                 stack += [(c, False) for c in reversed(table.children)]
+
+    def with_children(self, made: Mapping[int, Table]) -> Table:
+        """The same over other children, by the ids of those that they take the place of."""
+        if all(made[id(c)] is c for c in self.children):
+            return self
+        changed: dict[str, object] = {}
+        for f in fields(self):
+            value = getattr(self, f.name)
+            if isinstance(value, Table):
+                changed[f.name] = made[id(value)]
+            elif isinstance(value, tuple) and any(isinstance(v, Table) for v in value):
+                changed[f.name] = tuple(made[id(v)] if isinstance(v, Table) else v for v in value)
+        return replace(self, **changed)
 
     # Rows
 

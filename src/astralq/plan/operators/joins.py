@@ -32,6 +32,7 @@ from astralq.plan.operators.expressions import Names, compiled
 from astralq.plan.operators.keys import KeyPair, column_keys, computed_keys, key_texts
 from astralq.plan.operators.relational import tagged, united
 from astralq.plan.run import Run
+from astralq.plan.state.epochs import Halves
 from astralq.plan.table import Table, is_soon_read
 from astralq.schema import Schema
 
@@ -59,12 +60,17 @@ def pairs(
     run: Run,
     keys: Sequence[KeyPair] = (),
     condition: SqlColumn | None = None,
+    few: str = "",
 ) -> Pairs:
-    """All pairs with equal keys whose intervals meet, and for which a condition on l_ and r_ columns is true."""
+    """All pairs with equal keys whose intervals meet, and for which a condition on l_ and r_ columns is true. `few`:
+    the prefix of a side that has new rows of an epoch only."""
     left, right = same_batches([left, right])
     if run.one_partition and (keys or run.compares_all_pairs):
         sides = [_prefixed(r, p) for r, p in ((left, "l_"), (right, "r_"))]
         return _meeting(left, right, sides, keys, condition, _overlap(left.one_batch), keyed=bool(keys))
+    if few and keys and _is_short(left, right, run):
+        sides = [_prefixed(r, p) for r, p in ((left, "l_"), (right, "r_"))]
+        return _meeting(left, right, sides, keys, condition, _overlap(left.one_batch), keyed=True, few=few)
     first, last = run.expected_interval
     begins = F.greatest("l_ft", "r_ft")
     even = Even.of(left, right, last - first + 1, keyed=bool(keys))
@@ -83,6 +89,18 @@ def pairs(
     together = _overlap(left.one_batch) & (col("l_bucket") == home)
     buckets = [("place", "place", False), ("bucket", "bucket", False)]
     return _meeting(left, right, sides, [*buckets, *keys], condition, together, keyed=True)
+
+
+SENT = 200_000
+"""Up to how many new rows of an epoch are sent to all that holds, which then need not be sent anywhere."""
+
+
+def _is_short(left: RelationTable, right: RelationTable, run: Run) -> bool:
+    """Whether an epoch has so few new rows, and is so short, that buckets of time would tell few of them apart."""
+    if run.since is None or run.new_rows is None or run.new_rows > SENT:
+        return False
+    even = Even.of(left, right, run.end - run.since, keyed=True)
+    return even is not None and run.end - run.since <= even.width
 
 
 def _prefixed(relation: RelationTable, prefix: str) -> Table:
@@ -110,13 +128,18 @@ def _meeting(
     together: SqlColumn,
     *,
     keyed: bool,
+    few: str = "",
 ) -> Pairs:
     """The pairs with equal keys that hold together; the condition is computed for no others, as it could fail."""
     matched = together if condition is None else together & F.coalesce(F.when(together, condition), lit(False))
     for x, y, null_safe in reversed(keys):
         p, q = col(f"l_{x}"), col(f"r_{y}")
         matched = (p.same_as(q) if null_safe else p == q) & matched
-    joined = sides[0].join(sides[1], matched) if keyed else sides[0].pairs(sides[1], matched)
+    if few:
+        one, other = sides if few == "r_" else reversed(sides)
+        joined = one.join(other, matched, broadcast=True)
+    else:
+        joined = sides[0].join(sides[1], matched) if keyed else sides[0].pairs(sides[1], matched)
     kept = [f"{p}{c}" for p, r in (("l_", left), ("r_", right)) for c in r.rows.columns]
     starts, ends = zip(*(_ends(p, one_batch=left.one_batch) for p in ("l_", "r_")), strict=True)
     both = interval(greatest(*starts), least(*ends), one_batch=left.one_batch)
@@ -157,6 +180,15 @@ def join(op: Join, left: RelationTable, right: RelationTable, run: Run) -> Relat
     return result
 
 
+def begun(op: Join, left: Halves, right: Halves, run: Run) -> RelationTable:
+    """Of an inner join the pairs that begin in an epoch: those of which one row at least does. No row that held before
+    is compared with another one that did."""
+    _note(op, run)
+    new = matching(op, left.new, right.whole, run, few="l_")
+    held = matching(op, left.held, right.new, run, few="r_")
+    return _inner(replace(new, rows=new.rows.union(held.rows)), op.both)
+
+
 def _note(op: Join, run: Run) -> None:
     keys = key_texts(op, sure=run.one_partition)
     if run.one_partition:
@@ -184,7 +216,15 @@ def join_near(op: Join, left: RelationTable, right: RelationTable, rows: int, ru
     return _inner(matching(op, sides[0], sides[1], run, [("near", "near", False)]), op.both)
 
 
-def matching(op: Join, left: RelationTable, right: RelationTable, run: Run, further: Sequence[KeyPair] = ()) -> Pairs:
+def matching(
+    op: Join,
+    left: RelationTable,
+    right: RelationTable,
+    run: Run,
+    further: Sequence[KeyPair] = (),
+    *,
+    few: str = "",
+) -> Pairs:
     """The pairs that satisfy the join's condition, by its keys where it has any."""
     width = len(op.left.schema)
     names = [f"l_c{k}" for k in range(width)] + [f"r_c{k}" for k in range(len(op.right.schema))]
@@ -199,7 +239,7 @@ def matching(op: Join, left: RelationTable, right: RelationTable, run: Run, furt
     left, right = _own_order(left, kept), _own_order(right, kept)
     keys = [*column_keys(op), *further]
     equal: list[KeyPair] = [(c, c, False) for c in computed]
-    found = pairs(left, right, run, [*keys, *equal], condition)
+    found = pairs(left, right, run, [*keys, *equal], condition, few)
     if not any(k.unsure for k in made):
         return found
     # Where a key is NULL it may have failed: then the condition fails, but for rows that meet a partner only.

@@ -90,12 +90,13 @@ class Rows:
 def rows_of(
     op: Join,
     keys: Sequence[KeyPair],
-    stream: Callable[[Operator], StreamTable],
+    stream: Callable[[Operator], StreamTable] | None,
     relation: Callable[[Operator], RelationTable],
 ) -> tuple[Rows, str]:
-    """What a join looks up, as tables of it are made, and why it is found in one pass."""
+    """What a join looks up, as tables of it are made, and why it is found in one pass; `stream` is None where streams
+    are not there from their beginning on."""
     assert isinstance(op.right, Domain)
-    if (last := last_of_key(op, keys)) is not None:
+    if stream is not None and (last := last_of_key(op, keys)) is not None:
         return Rows.of_stream(stream(last)), "the last tuple of a key holds until the next comes"
     return Rows.of_relation(relation(op.right.child)), "there is at most one row of a key to look up"
 

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
 from astralq.algebra.retention import Demand, is_over, known_at_once
@@ -15,7 +15,7 @@ from astralq.plan.encoding.batches import NEVER, Id, at, choose, le, literal, lt
 from astralq.plan.encoding.tables import Choice, Key, Phi, RelationTable, StreamTable, attributes, interval
 from astralq.plan.run import Run
 from astralq.plan.state.store import StateTables
-from astralq.plan.table import Table
+from astralq.plan.table import Keep, Select, State, Table, Where
 from astralq.schema import Schema
 from astralq.timeline import Instant
 
@@ -72,6 +72,44 @@ def clip_to_epoch(relation: RelationTable, run: Run, demand: Demand = Demand.CLI
     kept = [c for c in held.columns if c not in ("ft", "fi", "tt", "ti")]
     clipped = held.select(*columns(kept), *interval(start, relation.end, one_batch=relation.one_batch))
     return replace(relation, rows=clipped, lifetime=None, cut_lifetime=relation.longest)
+
+
+@dataclass(frozen=True)
+class Halves:
+    """A window's relation in an epoch, whole and in two parts: tuples that begin in it, and those that held before."""
+
+    whole: RelationTable
+    new: RelationTable
+    held: RelationTable
+
+    @staticmethod
+    def of(relation: RelationTable, since: Instant) -> Halves:
+        """Tuples that are in from their own batch on: those that held are those that the state table has."""
+        new = _over(relation.rows.where(relation.start.t > since), _what_has_come)
+        held = _over(relation.rows.where(relation.start.t <= since), _what_was_there)
+        return Halves(relation, replace(relation, rows=new), replace(relation, rows=held))
+
+
+def _over(rows: Table, part: Callable[[Keep], Table]) -> Table:
+    """The same of a part of the state table that rows are read from, if nothing but selections is between."""
+    if isinstance(rows, Keep):
+        return part(rows)
+    if not isinstance(rows, Select | Where):
+        return rows
+    return rows.with_children({id(rows.child): _over(rows.child, part)})
+
+
+def _what_has_come(kept: Keep) -> Table:
+    """New rows, unless it takes longer to compute them again than to read what was written."""
+    return _padded(kept.child, kept.columns) if kept.ahead else kept
+
+
+def _what_was_there(kept: Keep) -> Table:
+    return _padded(State(kept.state, kept.before), kept.columns) if kept.before else kept
+
+
+def _padded(rows: Table, names: Sequence[str]) -> Table:
+    return rows.select(*(col(c) if c in rows.columns else lit(None).alias(c) for c in names))
 
 
 def with_indexes(table: Table, *, one_batch: bool) -> Table:
