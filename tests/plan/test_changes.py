@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from astralq.plan.table import Table
+from astralq.plan.table import Presorted, Table
 from tests.plan.test_limit import planned
 
 BEFORE = "RANGE BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING"
@@ -45,3 +45,14 @@ def test_what_is_computed_of_values_is_compared_itself() -> None:
     """Other averages may be the same when they are rounded."""
     query = "ISTREAM(SELECT k, round(m) AS r FROM (SELECT k, avg(v) AS m FROM s [RANGE 1 MINUTE] GROUP BY k))"
     assert "lag(" in expressions(query)
+
+
+def test_entries_and_exits_of_keys_are_presorted() -> None:
+    def presorts(query: str) -> list[str]:
+        answer = planned(query).answer
+        assert answer is not None
+        return [node.by for node in answer.walk() if isinstance(node, Presorted)]
+
+    (number,) = presorts("ISTREAM(SELECT k, avg(v) AS m FROM s [RANGE 1 MINUTE] GROUP BY k)")
+    assert "xxhash64(k0)" in number
+    assert not presorts("ISTREAM(SELECT avg(v) AS m FROM s [RANGE 1 MINUTE])")

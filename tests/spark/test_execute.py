@@ -74,3 +74,8 @@ def test_what_is_materialized_is_computed_before_anybody_reads_it(execution: Exe
     read = execution.frame(Materialize(S.where(col("t") > 1)).select("c0"))
     assert set(tracker.getJobIdsForGroup(None)) - before
     assert read.count() == 2
+
+
+def test_what_is_presorted_are_the_same_rows(execution: Execution) -> None:
+    rows = execution.frame(S.presorted(-col("t")).select("t"))
+    assert sorted(r.t for r in rows.collect()) == [1, 2, 3]

@@ -39,6 +39,7 @@ STATEMENTS: dict[str, tuple[Table, list[Any]]] = {
     "keys alone": (ordered(LARGE.group_by("c0").agg(), "c0"), [("a",), ("{b}",)]),
     "distinct": (ordered(LARGE.select("c0").distinct(), "c0"), [("a",), ("{b}",)]),
     "union": (ordered(LARGE.union(S.select("c0", col("t").alias("u"))), "u", "c0").select("u"), [1, 2, 3, 3, 4]),
+    "presorted": (ordered(LARGE.presorted(-col("u")).where(col("u") > 3).select("u"), "u"), [(4,)]),
     "join": (
         ordered(LARGE.join(OTHER, (col("c0") == col("k")) & (col("w") < 20)).select("u", "w"), "u"),
         [(4, 10)],

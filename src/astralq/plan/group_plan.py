@@ -25,6 +25,7 @@ from astralq.plan.table import (
     Keep,
     Materialize,
     Numbers,
+    Presorted,
     Repartition,
     Select,
     Sort,
@@ -173,6 +174,8 @@ class _Grouping:
                 return Sort(self._each(self._children(tables, "child")), (QUERY, *by))
             case Repartition(_, keys):
                 return Repartition(self._each(self._children(tables, "child")), (*keys, QUERY))
+            case Presorted(_, by):
+                return Presorted(self._each(self._children(tables, "child")), by)
             case Materialize():
                 return Materialize(self._each(self._children(tables, "child")))
         assert not isinstance(first, Assumed), "a plan that is not complete"

@@ -30,6 +30,7 @@ from astralq.plan.table import (
     Keep,
     Materialize,
     Numbers,
+    Presorted,
     Repartition,
     Scan,
     Select,
@@ -226,6 +227,8 @@ class Execution:
                 )
             case Repartition(child, keys):
                 return self._of(child) if self.one_partition else self._of(child).repartition(*keys)
+            case Presorted(child, by):
+                return self._of(child) if self.one_partition else self._of(child).sortWithinPartitions(F.expr(by))
             case Materialize(child):
                 return self._materialized(self._of(child))
             case Keep(child, name, ahead=True):

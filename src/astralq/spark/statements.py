@@ -17,7 +17,7 @@ from uuid import uuid4
 from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
 
-from astralq.plan.table import Aggregate, Distinct, Join, Repartition, Select, Sort, Table, Union, Where
+from astralq.plan.table import Aggregate, Distinct, Join, Presorted, Repartition, Select, Sort, Table, Union, Where
 
 NO_LIMIT = 2**31 - 1
 LONGEST = 40
@@ -42,7 +42,7 @@ _CHEAP = frozenset(
 """What may stand before a parenthesis in an expression that is written where it is read."""
 _NAMES_OTHERS = re.compile(r"->|struct<|[\"`]|\b[rR]'", re.IGNORECASE)
 """Where names may be those of parameters, of fields in types, or of anything: no text that we make has them bare."""
-_RENDERED = Select | Where | Distinct | Aggregate | Union | Join | Sort | Repartition
+_RENDERED = Select | Where | Distinct | Aggregate | Union | Join | Sort | Repartition | Presorted
 _JOINS = {"inner": "JOIN", "left": "LEFT JOIN", "cross": "CROSS JOIN"}
 
 
@@ -92,6 +92,9 @@ class Statement:
             case Repartition(child, keys):
                 hint = "" if self._one_partition else f"/*+ REPARTITION({', '.join(keys)}) */ "
                 return f"SELECT {hint}*{self._from(child)}"
+            case Presorted(child, by):
+                order = "" if self._one_partition else f"\nSORT BY {by}"
+                return f"SELECT *{self._from(child)}{order}"
             case Union(sides):
                 return self._gathered("\nUNION ALL\n".join(f"(SELECT *{self._from(s)})" for s in sides))
             case Join():

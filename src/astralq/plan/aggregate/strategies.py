@@ -19,7 +19,7 @@ from astralq.plan import functions as F  # noqa: N812
 from astralq.plan.aggregate.elementary import Elementary
 from astralq.plan.columns import Column, Window, col, columns, lit, long
 from astralq.plan.encoding.batches import ALWAYS, NEVER
-from astralq.plan.encoding.scan import MERGES, Sequenced, combined, equal
+from astralq.plan.encoding.scan import MERGES, Sequenced, combined, equal, presorted
 from astralq.plan.encoding.tables import RelationTable
 from astralq.plan.run import Run
 from astralq.plan.table import ONE_ROW, Table
@@ -153,6 +153,8 @@ class Merging:
             assert set(self.merges.values()) == {"sum"}, self.merges
             values = (F.when(enters, col(n)).otherwise(-col(n)).alias(n) for n in self.merges)
             events = both.select(*self.keys, *stamp, *values)
+            if self.keys:
+                events = presorted(events, self.keys, "at")
         return events if self._stay is not None else events.where(col("at") < NEVER)
 
     @property

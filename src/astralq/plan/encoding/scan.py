@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from astralq.plan import functions as F  # noqa: N812
-from astralq.plan.columns import Column, Window, col, columns, lit
+from astralq.plan.columns import Column, Window, col, columns, lit, long
 from astralq.plan.table import Table
 from astralq.plan.windows.arithmetic import quotient_down
 
@@ -69,6 +69,14 @@ def equal(a: Sequence[Column], b: Sequence[Column]) -> Column:
     for x, y in zip(a, b, strict=True):
         condition = condition & x.same_as(y)
     return condition
+
+
+def presorted(rows: Table, keys: Sequence[str], at: str) -> Table:
+    """Rows that are partitioned by keys, nearly in the order of keys and instants, by a number: some bits of the keys'
+    hash, and of the instant about milliseconds. Keys with equal bits, and what is closer together, are left to the
+    sort that follows."""
+    key = F.call("shiftleft", F.call("xxhash64", *keys).bits_and(long(2**22 - 1)), lit(40))
+    return rows.presorted(key + F.shiftright(col(at), 10).bits_and(long(2**40 - 1)))
 
 
 @dataclass(frozen=True)
