@@ -10,6 +10,8 @@ from pyspark.sql import SparkSession
 from astralq.algebra.base import Operator
 from astralq.algebra.sources import sources_of
 from astralq.model import Data
+from astralq.plan import emitted
+from astralq.plan.run import Run
 from astralq.spark import Engine
 from tests.agree.compare import on_model, same
 from tests.agree.epochs import in_epochs, last_instant
@@ -70,3 +72,22 @@ def test_a_join_in_epochs_gives_the_models_answer(spark: SparkSession, query: st
     few = {"one_partition": mode == "few rows", "new_rows": 40 if mode.endswith("new ones") else None}
     found = in_epochs(Engine(spark), op, data, cut(op, data, seed), **few)  # type: ignore[arg-type]
     assert same(found, expected)
+
+
+@pytest.mark.parametrize("query", LOOKUPS.values(), ids=LOOKUPS.keys())
+def test_a_lookup_that_an_earlier_version_has_begun_goes_on_as_it_began(
+    spark: SparkSession, query: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Then it was a join of states, which keeps other tables."""
+    asked, decided = emitted.begins_or_goes_on, []
+
+    def begun_before(run: Run, mark: str) -> bool:
+        decided.append(run.continues and asked(run, mark))
+        return decided[-1]
+
+    monkeypatch.setattr(emitted, "begins_or_goes_on", begun_before)
+    op, seed = of(query), len(query)
+    data = {name: rows for name, rows in drawn(seed).items() if name in {s.name for s in sources_of(op)}}
+    assert same(in_epochs(Engine(spark), op, data, cut(op, data, seed)), on_model(op, data))
+    assert len(decided) > 1
+    assert not any(decided)

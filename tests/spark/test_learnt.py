@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 from pyspark.errors import PySparkException
@@ -11,8 +12,10 @@ from pyspark.sql import SparkSession
 
 from astralq import StreamQuery
 from astralq.algebra.set_aside import SetAsideWarning
+from astralq.language.script import Script, read_script
 from astralq.plan.encoding import numbering
 from astralq.spark import Engine
+from astralq.spark.engine import KEPT_TEXTS
 from astralq.spark.execute import Execution
 
 HOURS = "RSTREAM(SELECT k, count(*) AS n FROM s [TUMBLE 10 SECONDS] GROUP BY k) EVERY 10 SECONDS"
@@ -182,3 +185,45 @@ def test_tuples_that_were_counted_and_are_gone_are_an_error(
     rows.write.insertInto("learnt_readings", overwrite=True)
     with pytest.raises(PySparkException, match="have changed since it was given to the engine; give it again"):
         engine.run(STEPS, until=END, s=s).collect()
+
+
+def test_a_text_that_is_asked_again_is_read_once(
+    spark: SparkSession, table: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    engine = Engine(spark)
+    s = engine.stream_from(spark.read.parquet(str(table)), timestamp="ts")
+    rows = engine.run(HOURS, s=s).collect()
+    monkeypatch.setattr("astralq.spark.engine.read_script", lambda *_: pytest.fail("it is read again"))
+    monkeypatch.setattr("astralq.spark.batch.optimize", lambda *_: pytest.fail("laws are tried again"))
+    assert engine.run(HOURS, s=s).collect() == rows
+
+
+def test_a_text_over_other_sources_or_with_declarations_is_read_again(
+    spark: SparkSession, table: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    engine = Engine(spark)
+    df = spark.read.parquet(str(table))
+    query = "SELECT v FROM s WHERE v > 3"
+    assert [r.v for r in engine.run(query, s=engine.stream_from(df, timestamp="ts")).collect()] == [4.5]
+    other = engine.stream_from(df.selectExpr("k", "v * 10 AS v", "ts"), timestamp="ts")
+    assert [r.v for r in engine.run(query, s=other).collect()] == [20.0, 45.0]
+    declared = f"CREATE STREAM r (k INT, v DOUBLE, ts TIMESTAMP) FROM parquet '{table}' TIMESTAMP BY ts;"
+    declared += " SELECT v FROM r;"
+    reads: list[str] = []
+
+    def counted(text: str, *further: Any) -> Script:
+        reads.append(text)
+        return read_script(text, *further)
+
+    monkeypatch.setattr("astralq.spark.engine.read_script", counted)
+    for _ in range(2):
+        assert len(engine.run(declared).collect()) == 2
+    assert reads == [declared, declared]
+
+
+def test_an_engine_remembers_so_many_texts(spark: SparkSession, table: Path) -> None:
+    engine = Engine(spark)
+    s = engine.stream_from(spark.read.parquet(str(table)), timestamp="ts")
+    for k in range(KEPT_TEXTS + 5):
+        engine.explain(f"SELECT v FROM s WHERE v > {k}", s=s)
+    assert len(engine._texts) == KEPT_TEXTS

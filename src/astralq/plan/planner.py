@@ -27,16 +27,12 @@ from astralq.algebra.relational import (
     SetKind,
     SetOperation,
     ValueSetOperation,
-    peel,
 )
 from astralq.algebra.retention import (
     Demand,
     demand_of_group,
     demand_of_streamer,
-    enters_at_once,
     is_no_op,
-    known_at_once,
-    window_below,
 )
 from astralq.algebra.sneeql import RowWindows, Scan, TimeWindows, WindowsProduct
 from astralq.algebra.sources import RelationSource, SensedSource, StartedAt, StreamSource, Validity
@@ -47,6 +43,7 @@ from astralq.algebra.windows import Window
 from astralq.errors import PlanError
 from astralq.expr.nodes import Expr
 from astralq.expr.safety import can_fail
+from astralq.plan import emitted
 from astralq.plan.aggregate import common_panes
 from astralq.plan.aggregate.group_by import group_by, keep_panes, merged_panes
 from astralq.plan.aggregate.merged_first import merged_first
@@ -54,13 +51,13 @@ from astralq.plan.aggregate.partials import Plan
 from astralq.plan.columns import col, lit
 from astralq.plan.encoding.batches import le, literal, lt
 from astralq.plan.encoding.tables import RelationTable, StreamTable, WindowsTable
-from astralq.plan.operators import evaluations, explode, joins, lookup, ordering, relational, sneeql, streamers, streams
+from astralq.plan.operators import evaluations, explode, joins, ordering, relational, sneeql, streamers, streams
 from astralq.plan.operators import past as domain
 from astralq.plan.operators.bags import bag_operation
 from astralq.plan.operators.expressions import looks_at_order, reads_positions
 from astralq.plan.run import Run
 from astralq.plan.sources import changes, rows
-from astralq.plan.state.epochs import Halves, clip_to_epoch
+from astralq.plan.state.epochs import clip_to_epoch
 from astralq.plan.state.store import state_name
 from astralq.plan.table import Table
 from astralq.plan.windows.bounds import LookedAt, bounds_of_state, window_bounds
@@ -90,7 +87,7 @@ class Planner:
             self.whole = Planner(self.run)
         return self.whole
 
-    def _looking_back(self, op: Domain) -> Planner:
+    def looking_back(self, op: Domain) -> Planner:
         """For what is below a past state: the states that it looks at."""
         by = op.transform_.by if isinstance(op.transform_, Shift) else None
         if isinstance(op.transform_, Floor):
@@ -109,10 +106,10 @@ class Planner:
     def stream(self, op: Operator) -> StreamTable:
         """A stream's relation, the same one wherever the operator stands."""
         if op not in self._streams:
-            self._streams[op] = replace(self._stream(op), name=self._state_name("stream", op))
+            self._streams[op] = replace(self._stream(op), name=self.table_name("stream", op))
         return self._streams[op]
 
-    def _state_name(self, kind: str, op: Operator, *more: object) -> str:
+    def table_name(self, kind: str, op: Operator, *more: object) -> str:
         """The name of an operator's state table; a batch run has none."""
         return "" if self.run.state is None else state_name(kind, self.run.scope, op, *more)
 
@@ -145,13 +142,13 @@ class Planner:
                 if op.every is None and self._is_no_op(op.child):
                     self.advance(op.child, demand_of_streamer(op))
                     return streams.nothing(op.schema)
-                if (found := self._looked_up(op)) is not None:
+                if (found := emitted.looked_up(op, self)) is not None:
                     return found
                 compares = streamers.compares_tuples(op)
-                child = self._begun(op.child) if isinstance(op, IStream) and not compares else None
+                child = emitted.begun(op.child, self) if isinstance(op, IStream) and not compares else None
                 if child is None:
                     child = self.relation(op.child, demand=demand_of_streamer(op), identity=compares)
-                return streamers.stream_of(op, child, run, name=self._state_name("every", op))
+                return streamers.stream_of(op, child, run, name=self.table_name("every", op))
             case Evaluations():
                 below = [self.stream(b) for b in op.batches]
                 return evaluations.evaluations(op, below, None if op.also is None else self.stream(op.also), run)
@@ -159,71 +156,12 @@ class Planner:
                 return self._banded(op)
         raise PlanError(f"no plan is known for the operator\n{op}")
 
-    def _looked_up(self, op: IStream | DStream | RStream) -> StreamTable | None:
-        """A lookup of single rows, and what is selected and projected of it."""
-        if not isinstance(op, IStream) or streamers.compares_tuples(op):
-            return None
-        above, child = peel(op.child)
-        if any(e.columns - {n.lower() for n in a.child.schema.names} for a in above for e in expressions(a)):
-            return None  # of a relation's tuple these are its stamp
-        keys = lookup.lookup_keys(child)
-        if not keys or self.run.first_possible < self.run.t0:  # a tick can begin before the relation is looked at
-            return None
-        assert isinstance(child, Join) and isinstance(child.right, Domain)  # noqa: PT018
-        if self.run.state is not None and self._state_name("past", child.right, True) in self.run.state.before:
-            return None  # a run that an earlier version has begun goes on as it began
-        back = self._looking_back(child.right)
-        # An epoch has the new tuples of a stream only; what its windows hold has the last ones of before.
-        of_stream = back.stream if self.run.state is None else None
-        there, why = lookup.rows_of(child, keys, of_stream, lambda op: back.relation(op, ordered=False))
-        self.run.choices.note(child.label, "one pass by key and time", why)
-        found = lookup.looked_up(child, self.stream(child.left.children[0]), there, keys)
-        for a in reversed(above):
-            found = streams.row_by_row(a, found, self.run)
-        return found
-
-    def _begun(self, op: Operator) -> RelationTable | None:
-        """A grouping whose rows are asked only whether they begin, and what names its values; or the pairs of an inner
-        join that begin in an epoch, and what is over them. None if it is anything else."""
-        above, grouping = peel(op, Project, Rename)
-        if isinstance(grouping, GroupBy):
-            found: RelationTable | None = self._grouped(grouping, begins=True)
-        else:
-            above, join = peel(op)
-            found = self._pairs_begun(join)
-        if found is None:
-            return None
-        for a in reversed(above):
-            seen = self._seen(found, expressions(a))
-            match a:
-                case Select():
-                    found = relational.select(a, seen)
-                case Project():
-                    found = relational.project(a, seen)
-                case _:
-                    found = replace(found, schema=a.schema)
-        return found
-
-    def _pairs_begun(self, op: Operator) -> RelationTable | None:
-        """The pairs of an inner join of windows that begin in an epoch after the first; None where it is something
-        else, or what its windows held before would have to be computed twice."""
-        run = self.run
-        if run.since is None or not run.continues or not isinstance(op, Product | Join):
-            return None
-        join = Join(op.left, op.right) if isinstance(op, Product) else op
-        if join.how is not JoinKind.INNER or not all(map(_is_kept_as_it_is, op.children)):
-            return None
-        left, right = (self._seen(f, [join.condition]) for f in self._both(op, ordered=True, identity=False))
-        if not (left.coalesced and right.coalesced):  # a row may begin where an equal one ends
-            return joins.join(join, left, right, run)
-        return joins.begun(join, Halves.of(left, run.since), Halves.of(right, run.since), run)
-
     def _banded(self, op: BandJoin) -> StreamTable:
         """D34's pairs by position: neighbours are in the same stretch of d + 1 positions or in one beside it."""
         assert op.within_rows is not None
         match op.definition:
             case IStream(Project(Join() as join) as project) as streamer:
-                left, right = (self._seen(f, [join.condition]) for f in self._near(join, op.within_rows))
+                left, right = (self.seen(f, [join.condition]) for f in self._near(join, op.within_rows))
                 joined = joins.join_near(join, left, right, op.within_rows, self.run)
                 return streamers.stream_of(streamer, relational.project(project, joined), self.run)
         raise AssertionError(op.definition)
@@ -252,7 +190,7 @@ class Planner:
                 below, needs = demand_of_group(op), looks_at_order(op)
                 if below in (Demand.DELTA, Demand.EARLY):
                     child = self.relation(op.child, ordered=needs, demand=below)
-                    keep_panes(op, child, self.run, name=self._state_name("panes", op), early=below is Demand.EARLY)
+                    keep_panes(op, child, self.run, name=self.table_name("panes", op), early=below is Demand.EARLY)
                 else:
                     self.advance(op.child, below, ordered=needs)
             case Select() | Project() | Explode():
@@ -268,7 +206,7 @@ class Planner:
         if state is None:
             return relations
         for side, other in zip(sides, reversed(sides), strict=True):
-            name = self._state_name("window", side, True, Demand.CLIPPED.name)
+            name = self.table_name("window", side, True, Demand.CLIPPED.name)
             reached = state.metadata.get(f"count {self.stream(other.children[0]).name}", 0)
             kept = state.append(name, self.stream(side.children[0]).rows)
             state.compact(name, kept.where(col("n") + lit(rows) >= reached))
@@ -312,14 +250,14 @@ class Planner:
         run = self.run
         match op:
             case RelationSource(validity=Validity.CHANGES):
-                name = self._state_name("log", op)
+                name = self.table_name("log", op)
                 return clip_to_epoch(changes.replayed(op, run.scan(op), run.state, name, run.since, run.until), run)
             case RelationSource() | Constants():
                 return clip_to_epoch(rows.standing(op, run.scan), run)
             case StartedAt():
                 return Planner(run.inside(op.child, op.t0)).relation(op.child, ordered=ordered)
             case Window():
-                name = self._state_name("window", op, ordered, demand.name)
+                name = self.table_name("window", op, ordered, demand.name)
                 asked = {"ordered": ordered, "identity": identity, "copies": copies}
                 return window(self.stream(op.child), op.spec, run, **asked, name=name, demand=demand)
             case Select() | Project() | Explode():
@@ -327,7 +265,7 @@ class Planner:
                 # The elements of equal tuples are not mixed, so that these have to be told apart.
                 apart = identity or counts or isinstance(op, Explode)
                 child = self.relation(op.child, ordered=ordered or counts, demand=demand, identity=apart, copies=copies)
-                seen = self._seen(child, expressions(op))
+                seen = self.seen(child, expressions(op))
                 match op:
                     case Select():
                         return relational.select(op, seen)
@@ -343,7 +281,7 @@ class Planner:
                 return relational.copy_phi(op, self.relation(op.child))
             case OrderBy():
                 child = self.relation(op.child, ordered=ordered, identity=identity or copies or reads_positions(op))
-                return ordering.order_by(op, self._seen(child, expressions(op))) if ordered else child
+                return ordering.order_by(op, self.seen(child, expressions(op))) if ordered else child
             case Limit():
                 return self._limited(op, identity=identity or copies or reads_positions(op))
             case WindowBounds():
@@ -352,7 +290,7 @@ class Planner:
                     return bounds_of_state(op, child, self.moment.t, run)
                 return window_bounds(op, child, run, self._looked_at)
             case GroupBy():
-                return self._grouped(op)
+                return self.grouped(op)
             case Distinct():
                 return relational.distinct(self.relation(op.child, ordered=False))
             case Domain():
@@ -366,18 +304,18 @@ class Planner:
         known = properties(op.child, Given.of(self.run.t0_or_none))
         at_once = self.moment is not None or comes_and_goes_at_once(known)
         child = self.relation(op.child, identity=identity or not at_once)
-        seen = self._seen(child, expressions(op))
+        seen = self.seen(child, expressions(op))
         return ordering.limit(op, seen, self.run, self._looked_at, at_once=at_once)
 
-    def _grouped(self, op: GroupBy, *, begins: bool = False) -> RelationTable:
+    def grouped(self, op: GroupBy, *, begins: bool = False) -> RelationTable:
         if op.panes is not None:
             return self._from_panes(op, op.panes)
         if self.moment is None and (found := merged_first(op, self.run, self.stream)) is not None:
             return found
         demand = demand_of_group(op) if self.run.state is not None else Demand.CLIPPED
         child = self.relation(op.child, ordered=looks_at_order(op), demand=demand)
-        name = self._state_name("panes", op) if demand in (Demand.DELTA, Demand.EARLY) else ""
-        seen, early = self._seen(child, expressions(op)), demand is Demand.EARLY
+        name = self.table_name("panes", op) if demand in (Demand.DELTA, Demand.EARLY) else ""
+        seen, early = self.seen(child, expressions(op)), demand is Demand.EARLY
         return group_by(op, seen, self.run, name=name, early=early, begins=begins)
 
     def _from_panes(self, op: GroupBy, common: CommonPanes) -> RelationTable:
@@ -395,20 +333,20 @@ class Planner:
         """The panes that several aggregations have in common; in an epoch they are a state table."""
         oldest = Planner(self.run.inside(common.stream, common.t0))
         rows = common_panes.in_panes(common, oldest.stream(common.stream))
-        name = oldest._state_name("panes", common.stream, common)
+        name = oldest.table_name("panes", common.stream, common)
         return merged_panes(common_panes.grouping(common), rows, oldest.run, name=name)
 
     def _domain(self, op: Domain, *, ordered: bool) -> RelationTable:
         if self.run.state is not None and isinstance(op.transform_, Shift | Custom):
             ordered = True  # pieces of one row are put together again: equal rows have to be told apart
-        name = self._state_name("past", op, ordered)
+        name = self.table_name("past", op, ordered)
         fixed = domain.fixed_before(op, self.run, name)
         if fixed is not None:
             return fixed
         other = None if op.other is None else self.stream(op.other)
         if self.run.state is None and (at_once := self._fixed(op, ordered=ordered)) is not None:
             return at_once
-        child = self._looking_back(op).relation(op.child, ordered=ordered)
+        child = self.looking_back(op).relation(op.child, ordered=ordered)
         return domain.domain(op, child, other, self.run, name=name)
 
     def _fixed(self, op: Domain, *, ordered: bool) -> RelationTable | None:
@@ -419,7 +357,7 @@ class Planner:
         below = Planner(self.run, past, NOTHING, whole=self._whole).relation(op.child, ordered=ordered)
         return domain.domain(op, domain.held_at(below, past), None, self.run)
 
-    def _seen(self, relation: RelationTable, exprs: Sequence[Expr]) -> RelationTable:
+    def seen(self, relation: RelationTable, exprs: Sequence[Expr]) -> RelationTable:
         """Without the rows of states that nobody observes, where expressions could fail on them."""
         if not any(can_fail(e) for e in exprs):
             return relation
@@ -439,30 +377,30 @@ class Planner:
         match op:
             case Product():
                 join = Join(op.left, op.right)
-                return joins.join(join, *self._both(op, ordered=ordered, identity=identity), run)
+                return joins.join(join, *self.both(op, ordered=ordered, identity=identity), run)
             case Join():
                 # Of pairs each is a row by itself; other joins put the intervals of a row together. The pairs of two
                 # equal tuples stay apart.
                 keeps = op.how is not JoinKind.INNER
-                both = self._both(op, ordered=ordered or keeps, identity=identity or keeps)
-                left, right = (self._seen(f, [op.condition]) for f in both)
+                both = self.both(op, ordered=ordered or keeps, identity=identity or keeps)
+                left, right = (self.seen(f, [op.condition]) for f in both)
                 return joins.join(op, left, right, run)
             case SetOperation(how=SetKind.UNION):
-                left, right = self._both(op, ordered=ordered, identity=identity or op.in_order, copies=copies)
+                left, right = self.both(op, ordered=ordered, identity=identity or op.in_order, copies=copies)
                 if not op.stamped:
                     left, right = replace(left, stamp=()), replace(right, stamp=())
                 mixed = op.in_order and ordered
                 return (relational.mixed if mixed else relational.tagged)(left, right, op.schema)
             case SetOperation():
-                matches = joins.same_identity(*self._both(op, ordered=True), run)
+                matches = joins.same_identity(*self.both(op, ordered=True), run)
                 keep = joins.intersection if op.how is SetKind.INTERSECT else joins.difference
                 return replace(keep(matches), schema=op.schema)
             case ValueSetOperation():
-                left, right = self._both(op, ordered=op.all)
+                left, right = self.both(op, ordered=op.all)
                 return bag_operation(op, left, right, run)
         raise PlanError(f"no plan is known for the operator\n{op}")
 
-    def _both(
+    def both(
         self, op: Operator, *, ordered: bool, identity: bool = True, copies: bool = True
     ) -> tuple[RelationTable, RelationTable]:
         left, right = (self.relation(c, ordered=ordered, identity=identity, copies=copies) for c in op.children)
@@ -474,20 +412,13 @@ class Planner:
         run = self.run
         match op:
             case Scan():
-                return sneeql.scan(op, self.relation(op.child), run, self._state_name("windows", op))
+                return sneeql.scan(op, self.relation(op.child), run, self.table_name("windows", op))
             case TimeWindows():
-                return sneeql.time_windows(op, self.stream(op.child), run, self._state_name("windows", op))
+                return sneeql.time_windows(op, self.stream(op.child), run, self.table_name("windows", op))
             case RowWindows():
-                return sneeql.row_windows(op, self.stream(op.child), run, self._state_name("windows", op))
+                return sneeql.row_windows(op, self.stream(op.child), run, self.table_name("windows", op))
             case WindowsProduct():
                 return sneeql.product(self.windows(op.left), self.windows(op.right), op.schema, run)
             case Select() | Project() | Rename() | GroupBy() | Distinct():
                 return sneeql.unary(op, self.windows(op.child), run)
         raise PlanError(f"no plan is known for the operator\n{op}")
-
-
-def _is_kept_as_it_is(op: Operator) -> bool:
-    """Whether a relation's rows are tuples of a stream's window, each in from its own batch on and out when its own
-    stamp says, so that those that hold are those of the window's state table."""
-    window = window_below(op)
-    return window is not None and enters_at_once(window.spec) and known_at_once(window.spec)

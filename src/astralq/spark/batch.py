@@ -42,7 +42,7 @@ class Batch:
 
     def plan(self) -> Plan:
         """The plan of the answer; what it has to know of the data is asked for first."""
-        query = self.optimize().after
+        query = (self.optimized or self.optimize()).after
         given = self.given or Given(self.frames)
         self.facts.stamps = given.prepare(query)
         self.facts.few_rows = self.few_rows
@@ -69,9 +69,12 @@ class Batch:
         plan = self.planned()
         return None if plan.asks_times else plan
 
-    def optimize(self, rows: Mapping[str, int] | None = None) -> Optimized:
-        """The query after laws; once sizes are known, joins may be put in another order."""
-        if (
+    def optimize(self, rows: Mapping[str, int] | None = None, *, before: Optimized | None = None) -> Optimized:
+        """The query after laws; once sizes are known, joins may be put in another order. `before`: what the same laws
+        made of it without sizes, if that is known."""
+        if before is not None:
+            self.optimized = before
+        elif (
             rows is None
             or self.optimized is None
             or any(isinstance(op, Join | Product | BandJoin) for op in self.optimized.before.walk())

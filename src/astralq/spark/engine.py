@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import re
 import warnings
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
 from typing import Any
@@ -23,7 +25,7 @@ from astralq.callables import PythonFunction
 from astralq.errors import DataError, PlanError, SchemaError
 from astralq.expr.safety import can_fail
 from astralq.language.script import read_script
-from astralq.laws.optimize import rules_without
+from astralq.laws.optimize import Optimized, rules_without
 from astralq.laws.shapes import expressions_below
 from astralq.plan.explain import Explanation
 from astralq.plan.facts import FEW_ROWS, Facts, Times
@@ -45,6 +47,22 @@ Moment = str | datetime | int
 
 _WIDENED = {"timestamp_ntz": "timestamp"}
 """Types that become one of ours, where nothing is lost."""
+
+
+_DECLARES = re.compile(r"\b(create|bind)\b", re.IGNORECASE)
+"""What a text may have that names files or modules, which can be others the next time."""
+KEPT_TEXTS = 100
+"""How many texts an engine remembers."""
+
+
+@dataclass
+class ReadText:
+    """A query whose text was read: its operators, its start, and what the laws made of it."""
+
+    operator: Operator
+    t0: Instant | None
+    over: tuple[Operator, ...]  # what the names in it stand for
+    optimized: Optimized | None = None
 
 
 class Engine:
@@ -98,6 +116,7 @@ class Engine:
         self._given = Given(self._frames, Views())
         self._learnt = Facts()  # of the DataFrames that are kept
         self._functions: dict[str, PythonFunction] = {}
+        self._texts: dict[tuple[object, ...], ReadText] = {}
 
     # Sources
 
@@ -323,11 +342,25 @@ class Engine:
         t0 = None if start_at is None else instant(start_at)
         if not isinstance(query, str):
             return operator_of(query), t0
-        script = read_script(query, dialect, {**self._functions, **{name: operator_of(q) for name, q in given.items()}})
+        read = self._read(query, dialect, {name: operator_of(q) for name, q in given.items()})
+        return read.operator, read.t0 if t0 is None else t0
+
+    def _read(self, query: str, dialect: str, given: Mapping[str, Operator]) -> ReadText:
+        """A text with one query; what is asked again over the same sources is read once."""
+        names: dict[str, Operator | PythonFunction] = {**self._functions, **given}
+        key = (query, dialect, *((name, id(of)) for name, of in names.items()))
+        if key in self._texts:
+            return self._texts[key]
+        script = read_script(query, dialect, names)
         if len(script.queries) != 1:
             raise PlanError(f"the text has {len(script.queries)} queries", hint="run one at a time")
         statement = script.queries[0]
-        return statement.operator, statement.t0 if t0 is None else t0
+        read = ReadText(statement.operator, statement.t0, tuple(given.values()))
+        if not self._functions and not _DECLARES.search(query):
+            self._texts[key] = read
+            for old in list(self._texts)[:-KEPT_TEXTS]:
+                self._texts.pop(old, None)
+        return read
 
     def answer(
         self,
@@ -369,6 +402,9 @@ class Engine:
             facts.ranges, facts.earlier, facts.learnt = learnt.ranges, learnt.earlier, learnt.learnt
         given = None if learnt is None else self._given
         batch = Batch(query, frames, t0, until, at, self.few_rows, facts, self.rules, given)
+        read = next((r for r in list(self._texts.values()) if r.operator is query), None)
+        if read is not None:
+            read.optimized = batch.optimize(before=read.optimized)
         plan = batch.plan()
         facts.earlier.update(facts.times)
         assert batch.optimized is not None

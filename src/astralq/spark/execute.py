@@ -95,8 +95,9 @@ class Execution:
     _locks: dict[str, threading.Lock] = field(default_factory=dict)
 
     def frame(self, table: Table) -> DataFrame:
-        """The DataFrame of a table; nothing is computed but what has to be written."""
-        self._keep_together(table)
+        """The DataFrame of a table; nothing is computed but what has to be written or is materialized."""
+        if self.store is not None:
+            self._compute_together(table)
         # A server analyzes plans as a whole; there each node is a message.
         inside = {} if is_remote(self.session) else statements(table, known=lambda t: t.digest in self._frames)
         for node in table.walk():
@@ -111,22 +112,38 @@ class Execution:
         else:
             self.frame(table)
 
-    def _keep_together(self, table: Table) -> None:
-        """Writes the state tables below a table that have nothing in common, each from what it reads alone, side by
+    def _compute_together(self, table: Table) -> None:
+        """Writes and materializes in an epoch what has nothing in common, each from what is there already, side by
         side: while one is planned, another is computed."""
-        kept = {
-            n.digest: n for n in table.walk() if isinstance(n, Keep) and not n.ahead and n.digest not in self._frames
-        }
-        chosen: list[Keep] = []
-        taken: set[str] = set()
-        for node in kept.values() if len(kept) > 1 else ():
-            below = {n.digest: n for c in node.children for n in c.walk() if not isinstance(n, Scan | State)}
-            if not taken & below.keys() and not any(isinstance(n, Keep) for n in below.values()):
-                chosen.append(node)
-                taken |= below.keys()
-        if len(chosen) > 1:
+        while len(chosen := self._independent(table)) > 1:
             with ThreadPoolExecutor(len(chosen)) as pool:
                 list(pool.map(self.frame, chosen))
+
+    def _independent(self, table: Table) -> list[Table]:
+        """Tables below a table that are computed before what reads them, and for which no others have to be."""
+        chosen: list[Table] = []
+        taken: set[str] = set()
+        for node in self._to_compute(table):
+            below = {n.digest: n for c in node.children for n in self._to_compute(c)}
+            if (
+                _is_computed_first(node)
+                and not taken & below.keys()
+                and not any(map(_is_computed_first, below.values()))
+            ):
+                chosen.append(node)
+                taken |= {node.digest, *below}
+        return chosen
+
+    def _to_compute(self, table: Table) -> list[Table]:
+        """A table and all below it that is not there yet, each once."""
+        found: dict[str, Table] = {}
+        left = [table]
+        while left:
+            node = left.pop()
+            if node.digest not in found and node.digest not in self._frames and node.children:
+                found[node.digest] = node
+                left += node.children
+        return list(found.values())
 
     def _add(self, node: Table, inside: dict[str, int]) -> None:
         """The DataFrame of a node whose children have theirs, or are subqueries of its statement."""
@@ -319,6 +336,11 @@ class Execution:
             return df.localCheckpoint(eager=True, storageLevel=_level(self.session))
         except UnsupportedOperationException:
             return df
+
+
+def _is_computed_first(table: Table) -> bool:
+    """Whether a table is computed before what reads it."""
+    return isinstance(table, Materialize) or (isinstance(table, Keep) and not table.ahead)
 
 
 def _numbered_in_ranges(rows: DataFrame, table: Index) -> DataFrame:

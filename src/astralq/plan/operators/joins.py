@@ -91,7 +91,7 @@ def pairs(
     return _meeting(left, right, sides, [*buckets, *keys], condition, together, keyed=True)
 
 
-SENT = 200_000
+SENT = 100_000
 """Up to how many new rows of an epoch are sent to all that holds, which then need not be sent anywhere."""
 
 
@@ -180,12 +180,13 @@ def join(op: Join, left: RelationTable, right: RelationTable, run: Run) -> Relat
     return result
 
 
-def begun(op: Join, left: Halves, right: Halves, run: Run) -> RelationTable:
+def begun(op: Join, left: Halves, right: Halves, run: Run, *, sent: bool) -> RelationTable:
     """Of an inner join the pairs that begin in an epoch: those of which one row at least does. No row that held before
-    is compared with another one that did."""
+    is compared with another one that did. `sent`: there are no more new rows than new tuples of the sources, so that
+    few may be sent to all."""
     _note(op, run)
-    new = matching(op, left.new, right.whole, run, few="l_")
-    held = matching(op, left.held, right.new, run, few="r_")
+    new = matching(op, left.new, right.whole, run, few="l_" if sent else "")
+    held = matching(op, left.held, right.new, run, few="r_" if sent else "")
     return _inner(replace(new, rows=new.rows.union(held.rows)), op.both)
 
 
