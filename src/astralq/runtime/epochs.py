@@ -41,7 +41,7 @@ from astralq.spark.error_translation import translated_errors
 from astralq.spark.sources.files import read_frame
 from astralq.timeline import Instant, instant
 
-FEW = 50_000
+FEW = 100_000
 """Up to how many rows an epoch is computed in one partition: most of its time goes into starting jobs."""
 
 SMALL_ANSWER = 200_000

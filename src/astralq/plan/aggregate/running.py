@@ -49,9 +49,7 @@ class Running:
         if sums is not None and self.run.since is not None:
             held = sums if self.rescaled is None else self.rescaled(sums)
             both = both.union(self._at(held, {"at": long(self.run.since), "ai": long(0)}, enters=True))
-        # Few rows are read twice, for the answer and for the sums: to keep them is a job, for which both would wait.
-        if not (self.run.one_partition and is_soon_computed(self.new)):
-            both = self.run.materialized(both)
+        both = self.run.materialized(both)
         merged = both.group_by(*columns(self.merging.keys)).agg(
             *(F.coalesce(F.sum(col(n)), lit(0)).alias(n) for n in self.merging.merges)
         )
