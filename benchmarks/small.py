@@ -17,7 +17,7 @@ from pathlib import Path
 from rich.console import Console
 
 QUERY = """
-CREATE STREAM s (k INT, v DOUBLE, ts TIMESTAMP) FROM csv 's.csv' TIMESTAMP BY ts;
+CREATE STREAM s (k INT, v DOUBLE, ts TIMESTAMP) FROM csv 's.csv' OPTIONS (header = 'true') TIMESTAMP BY ts;
 ISTREAM(SELECT k, avg(v) AS mean FROM s [RANGE 1 MINUTE] GROUP BY k);
 """
 WARM = "ISTREAM(SELECT k, avg(v) AS mean FROM s [RANGE 1 MINUTE] GROUP BY k)"
@@ -33,12 +33,17 @@ def best(rounds: int, run: Callable[[], object]) -> float:
     return min(taken)
 
 
+def write_query(folder: Path) -> None:
+    """q.aql, and the three rows that it reads."""
+    lines = [f"{k % 2},{k}.5,2026-03-01T00:00:{k:02d}Z" for k in range(3)]
+    (folder / "s.csv").write_text("k,v,ts\n" + "".join(f"{line}\n" for line in lines))
+    (folder / "q.aql").write_text(QUERY)
+
+
 def cold(rounds: int, console: Console) -> None:
     """The command as a process: with the model, with a Spark of its own, and with the warm server."""
     with tempfile.TemporaryDirectory() as folder:
-        lines = [f"{k % 2},{k}.5,2026-03-01T00:00:{k:02d}Z" for k in range(3)]
-        (Path(folder) / "s.csv").write_text("k,v,ts\n" + "".join(f"{line}\n" for line in lines))
-        (Path(folder) / "q.aql").write_text(QUERY)
+        write_query(Path(folder))
         discovery = {"SPARK_LOCAL_CONNECT_DISCOVERY": str(Path(folder) / "server.json")}
 
         def command(*given: str) -> str:

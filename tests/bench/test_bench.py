@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +13,7 @@ from pyspark.sql import SparkSession
 
 from astralq.algebra.base import Kind
 from astralq.language import read_script
-from benchmarks import CASES, __main__, harness, papers, picture, sharing, w2, w3, w5, w18
+from benchmarks import CASES, __main__, harness, papers, picture, sharing, small, w2, w3, w5, w18
 from benchmarks.__main__ import main
 from benchmarks.case import Case
 from benchmarks.harness import Result, Side
@@ -30,6 +32,13 @@ def test_a_query_binds_to_a_stream_with_the_columns_that_are_compared(case: Case
     operator = read_script(f"{declared}\n{case.query};").queries[0].operator
     assert operator.kind is Kind.STREAM
     assert {a.name: str(a.type) for a in operator.schema} == case.columns
+
+
+def test_the_small_query_has_an_answer_for_each_row(tmp_path: Path) -> None:
+    small.write_query(tmp_path)
+    line = [sys.executable, "-m", "astralq", "run", "q.aql", "--engine", "model", "--format", "csv"]
+    done = subprocess.run(line, cwd=tmp_path, check=True, capture_output=True, text=True)
+    assert [row.rpartition(",")[2] for row in done.stdout.splitlines()] == ["mean", "0.5", "1.5", "1.5"]
 
 
 def test_answers_are_equal_and_the_times_are_written(
