@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
+import pyspark
 import pytest
 from py4j.protocol import Py4JJavaError
 from pyspark.errors import PySparkException
@@ -117,12 +118,17 @@ def same(a: Value, b: Value, *, nearly: bool) -> bool:
     return type(a) is type(b) and a == b
 
 
+NEWER = ("split(s, '', 2)",)
+"""What Spark answers otherwise before 4.1."""
+
+
 def test_what_the_model_computes_has_sparks_types_and_values(spark: SparkSession) -> None:
     spark.conf.set("spark.sql.codegen.factoryMode", "NO_CODEGEN")
     spark.conf.set("spark.sql.codegen.wholeStage", "false")
     numbered = Schema((*SCHEMA.attributes, Attribute("row_", INT)))
     frame = from_rows(spark, [(*r, k) for k, r in enumerate(ROWS)], numbered).coalesce(1)
-    cases = [(text, expression(text, SCHEMA)) for text in (*COMPUTED, *NEARLY)]
+    left_out = NEWER if pyspark.__version__ < "4.1" else ()
+    cases = [(text, expression(text, SCHEMA)) for text in (*COMPUTED, *NEARLY) if text not in left_out]
     assert not [text for text, e in cases if any(isinstance(p, SparkCall) for p in e.walk())]
     values = [ours(e) for _, e in cases]
     columns, wrong = [], []
