@@ -69,12 +69,9 @@ class Batch:
         plan = self.planned()
         return None if plan.asks_times else plan
 
-    def optimize(self, rows: Mapping[str, int] | None = None, *, before: Optimized | None = None) -> Optimized:
-        """The query after laws; once sizes are known, joins may be put in another order. `before`: what the same laws
-        made of it without sizes, if that is known."""
-        if before is not None:
-            self.optimized = before
-        elif (
+    def optimize(self, rows: Mapping[str, int] | None = None) -> Optimized:
+        """The query after laws; once sizes are known, joins may be put in another order."""
+        if (
             rows is None
             or self.optimized is None
             or any(isinstance(op, Join | Product | BandJoin) for op in self.optimized.before.walk())

@@ -404,7 +404,7 @@ class Engine:
         batch = Batch(query, frames, t0, until, at, self.few_rows, facts, self.rules, given)
         read = next((r for r in list(self._texts.values()) if r.operator is query), None)
         if read is not None:
-            read.optimized = batch.optimize(before=read.optimized)
+            batch.optimized = read.optimized = read.optimized or batch.optimize()
         plan = batch.plan()
         facts.earlier.update(facts.times)
         assert batch.optimized is not None

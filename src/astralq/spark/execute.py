@@ -123,13 +123,9 @@ class Execution:
         """Tables below a table that are computed before what reads them, and for which no others have to be."""
         chosen: list[Table] = []
         taken: set[str] = set()
-        for node in self._to_compute(table):
+        for node in filter(_is_computed_first, self._to_compute(table)):
             below = {n.digest: n for c in node.children for n in self._to_compute(c)}
-            if (
-                _is_computed_first(node)
-                and not taken & below.keys()
-                and not any(map(_is_computed_first, below.values()))
-            ):
+            if not taken & below.keys() and not any(map(_is_computed_first, below.values())):
                 chosen.append(node)
                 taken |= {node.digest, *below}
         return chosen
